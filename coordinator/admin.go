@@ -170,7 +170,8 @@ func (s *Server) ListTrials(ctx context.Context, req *misstepv1.ListTrialsReques
 		if err != nil {
 			return err
 		}
-		bytes := 0
+		resp.Reset()
+		after, bytes := after, 0
 		for len(resp.Trials) < size {
 			rows, err := tx.Trials(c.ID, after, min(50, size-len(resp.Trials)))
 			if err != nil {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,7 +23,6 @@ import (
 
 	"misstep/coordinator"
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/sqlite"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -59,10 +57,12 @@ const simLease = time.Minute
 type sim struct {
 	t      *testing.T
 	rand   *rand.Rand
-	path   string
 	now    time.Time
-	server *coordinator.Server
-	open   []store.Store
+	place  func() store.Store
+	stores map[*coordinator.Server]store.Store // that are open
+	shared bool
+
+	servers []*coordinator.Server
 
 	runners  []*simRunner
 	born     int
@@ -78,13 +78,22 @@ type simRunner struct {
 	slots uint32
 }
 
-func (s *sim) restart() {
-	st, err := sqlite.Open(s.t.Context(), s.path)
-	require.NoError(s.t, err)
-	// The store of the coordinator before is not closed: a killed process closes nothing.
-	s.open = append(s.open, st)
-	s.server = coordinator.New(coordinator.Config{Store: st, Clock: func() time.Time { return s.now }, LeaseTime: simLease})
+// restart kills a coordinator, if there is one, and starts another in its place.
+func (s *sim) restart(i int) {
+	// The file of the coordinator before is not closed: a killed process closes nothing. Connections are closed by its system.
+	if before := s.servers[i]; s.shared && before != nil {
+		require.NoError(s.t, s.stores[before].Close())
+		delete(s.stores, before)
+	}
+	st := s.place()
+	s.servers[i] = coordinator.New(coordinator.Config{
+		Store: st, Shared: s.shared, Clock: func() time.Time { return s.now }, LeaseTime: simLease,
+	})
+	s.stores[s.servers[i]] = st
 }
+
+// any returns one of the coordinators.
+func (s *sim) any() *coordinator.Server { return s.servers[s.rand.IntN(len(s.servers))] }
 
 func (s *sim) newRunner() *simRunner {
 	s.born++
@@ -106,7 +115,7 @@ func (s *sim) sync(r *simRunner, answerLost bool) {
 		req.Held = append(req.Held, h)
 	}
 	req.FreeSlots = r.slots - busy
-	resp, err := s.server.Synchronize(s.t.Context(), req)
+	resp, err := s.any().Synchronize(s.t.Context(), req)
 	require.NoError(s.t, err)
 	// A lease is certain to be live when its runner was heard within the lease time, less the third that renewals may skip.
 	certain := s.now.Sub(r.heard) < simLease*2/3
@@ -157,6 +166,9 @@ func (s *sim) step() {
 		}
 	case x < 93:
 		s.now = s.now.Add(time.Duration(s.rand.IntN(15)) * time.Second)
+		for _, server := range s.servers {
+			require.NoError(s.t, server.Tick(s.t.Context()))
+		}
 	case x < 96: // a runner is killed and another is started in its place
 		s.kills.runner++
 		for i := range s.runners {
@@ -168,31 +180,39 @@ func (s *sim) step() {
 		s.now = s.now.Add(2 * simLease)
 	default:
 		s.kills.coordinator++
-		s.restart()
+		s.restart(s.rand.IntN(len(s.servers)))
 	}
 }
 
 // Coordinators and runners are killed at random, responses are lost and clocks jump: every trial of the budget is recorded exactly
 // once, with an outcome that was acknowledged to its runner.
 func TestKilled(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testKilled(t, durable["sqlite"](t), 1) })
+	t.Run("two on postgres", func(t *testing.T) { testKilled(t, durable["postgres"](t), 2) })
+}
+
+func testKilled(t *testing.T, place func() store.Store, coordinators int) {
 	s := &sim{
-		t: t, rand: rand.New(rand.NewPCG(seed(t), 1)), path: filepath.Join(t.TempDir(), "store.db"),
-		now: time.Unix(1_800_000_000, 0), mustHave: map[string]bool{},
+		t: t, rand: rand.New(rand.NewPCG(seed(t), 1)), place: place, stores: map[*coordinator.Server]store.Store{},
+		shared: coordinators > 1, now: time.Unix(1_800_000_000, 0), mustHave: map[string]bool{},
+		servers: make([]*coordinator.Server, coordinators),
+	}
+	for i := range s.servers {
+		s.restart(i)
 	}
 	defer func() {
-		for _, st := range s.open {
+		for _, st := range s.stores {
 			assert.NoError(t, st.Close())
 		}
 	}()
-	s.restart()
 	for range 6 {
 		s.runners = append(s.runners, s.newRunner())
 	}
 	const trials = 150
-	resp, err := s.server.SubmitCampaign(t.Context(), submission(trials))
+	resp, err := s.any().SubmitCampaign(t.Context(), submission(trials))
 	require.NoError(t, err)
 	state := func() *misstepv1.CampaignStatus {
-		got, err := s.server.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: resp.GetCampaignId()})
+		got, err := s.any().GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: resp.GetCampaignId()})
 		require.NoError(t, err)
 		return got.GetCampaign()
 	}
@@ -208,7 +228,7 @@ func TestKilled(t *testing.T) {
 	assert.Zero(t, st.GetCancelled())
 	assert.Zero(t, st.GetRunning()+st.GetQueued())
 
-	got, err := s.server.ListTrials(t.Context(), &misstepv1.ListTrialsRequest{CampaignId: resp.GetCampaignId(), PageSize: 1000})
+	got, err := s.any().ListTrials(t.Context(), &misstepv1.ListTrialsRequest{CampaignId: resp.GetCampaignId(), PageSize: 1000})
 	require.NoError(t, err)
 	assert.Len(t, got.GetTrials(), trials)
 	seeds, tokens := map[uint64]bool{}, map[string]bool{}
@@ -253,13 +273,17 @@ func (f *front) dial(ctx context.Context, _ string) (net.Conn, error) {
 
 // Real gRPC, concurrent runners, and a coordinator that is replaced without notice.
 func TestServe(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store.db")
+	for name, place := range durable {
+		t.Run(name, func(t *testing.T) { testServe(t, place(t)) })
+	}
+}
+
+func testServe(t *testing.T, place func() store.Store) {
 	var stores []store.Store
 	var wg sync.WaitGroup
 	f := &front{}
 	start := func() {
-		st, err := sqlite.Open(t.Context(), path)
-		require.NoError(t, err)
+		st := place()
 		stores = append(stores, st)
 		f.start(t, coordinator.New(coordinator.Config{Store: st, SyncInterval: time.Millisecond}), &wg)
 	}

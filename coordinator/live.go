@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -10,12 +11,14 @@ import (
 	"misstep/recipe"
 )
 
-// liveTable holds what only matters while it is fresh and is not stored: the progress of running trials and the time of each
-// runner's last call. Messages in it are never changed.
+// liveTable holds what only matters while it is fresh: the progress of running trials and the time of each runner's last call.
+// Nothing of it outlives the process. Coordinators of a shared store tell each other of runners, not of progress. Messages in it are
+// never changed.
 type liveTable struct {
 	mu       sync.Mutex
 	progress map[string]liveProgress // by lease
 	runners  map[string]liveRunner   // by runner
+	others   map[string]liveRunner   // by runner, those that call other coordinators
 	swept    time.Time
 }
 
@@ -46,29 +49,91 @@ func (t *liveTable) saw(
 	for _, id := range withdrawn {
 		delete(t.progress, id)
 	}
-	if now.Sub(t.swept) > period {
-		t.swept = now
-		for id, p := range t.progress {
-			if now.Sub(p.at) > 2*period {
-				delete(t.progress, id)
-			}
+	t.sweep(now, period)
+	n := len(t.runners)
+	for id := range t.others {
+		if _, here := t.runners[id]; !here {
+			n++
 		}
-		for id, r := range t.runners {
-			if now.Sub(r.at) > period {
-				delete(t.runners, id)
+	}
+	return n
+}
+
+// sweep forgets what is old, once in each period. The caller holds t.mu.
+func (t *liveTable) sweep(now time.Time, period time.Duration) {
+	if now.Sub(t.swept) <= period {
+		return
+	}
+	t.swept = now
+	for id, p := range t.progress {
+		if now.Sub(p.at) > 2*period {
+			delete(t.progress, id)
+		}
+	}
+	for id, r := range t.runners {
+		if now.Sub(r.at) > period {
+			delete(t.runners, id)
+		}
+	}
+}
+
+// own returns the runners that call this coordinator.
+func (t *liveTable) own(now time.Time, period time.Duration) []*misstepv1.RunnerStatus {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweep(now, period)
+	return statuses(t.runners)
+}
+
+func statuses(runners map[string]liveRunner) []*misstepv1.RunnerStatus {
+	all := make([]*misstepv1.RunnerStatus, 0, len(runners))
+	for _, r := range runners {
+		all = append(all, &misstepv1.RunnerStatus{Runner: r.Runner, LastCall: timestamppb.New(r.at)})
+	}
+	return all
+}
+
+// heard replaces what is known of the runners of other coordinators than the one with id self.
+func (t *liveTable) heard(self string, all *misstepv1.Coordinators) {
+	others := map[string]liveRunner{}
+	for id, c := range all.GetById() {
+		if id == self {
+			continue
+		}
+		for _, r := range c.GetRunners() {
+			if at := r.GetLastCall().AsTime(); at.After(others[r.GetRunner().GetId()].at) {
+				others[r.GetRunner().GetId()] = liveRunner{r.GetRunner(), at}
 			}
 		}
 	}
-	return len(t.runners)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.others = others
+}
+
+// all returns the runners of all coordinators, each with its last call. The caller holds t.mu.
+func (t *liveTable) all() map[string]liveRunner {
+	all := maps.Clone(t.others)
+	if all == nil {
+		all = map[string]liveRunner{}
+	}
+	for id, r := range t.runners {
+		if r.at.After(all[id].at) {
+			all[id] = r
+		}
+	}
+	return all
 }
 
 // Capable implements view.Fleet.
 func (t *liveTable) Capable(need recipe.Capability) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range t.runners {
-		if need.MetBy(r.GetCapabilities()) {
-			return true
+	for _, runners := range []map[string]liveRunner{t.runners, t.others} {
+		for _, r := range runners {
+			if need.MetBy(r.GetCapabilities()) {
+				return true
+			}
 		}
 	}
 	return false
@@ -78,17 +143,13 @@ func (t *liveTable) Capable(need recipe.Capability) bool {
 func (t *liveTable) Runners() []*misstepv1.RunnerStatus {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make([]*misstepv1.RunnerStatus, 0, len(t.runners))
-	for _, r := range t.runners {
-		all = append(all, &misstepv1.RunnerStatus{Runner: r.Runner, LastCall: timestamppb.New(r.at)})
-	}
-	return all
+	return statuses(t.all())
 }
 
 // lacks reports whether runners called recently and none of them has a capability.
 func (t *liveTable) lacks(need recipe.Capability) bool {
 	t.mu.Lock()
-	known := len(t.runners) > 0
+	known := len(t.runners)+len(t.others) > 0
 	t.mu.Unlock()
 	return known && !t.Capable(need)
 }

@@ -3,7 +3,6 @@ package coordinator_test
 import (
 	"hash/fnv"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ import (
 	"misstep/coordinator/reproduce/reproducetest"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
-	"misstep/coordinator/store/sqlite"
 	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -180,76 +178,67 @@ func (l *lab) get(id string) *misstepv1.ReproductionStatus {
 
 // From a finding to a reproducer, with parallel runners, machine failures, void trials and another bug on the way, on every store.
 func TestReproduction(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) store.Store{
-		"memory": func(*testing.T) store.Store { return memory.New() },
-		"sqlite": func(t *testing.T) store.Store {
-			s, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
-			require.NoError(t, err)
-			return s
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			defer func() { require.NoError(t, s.Close()) }()
-			l := newLab(t, s, bug(0.7))
-			id := l.find(8)
-			l.void = func(_ *misstepv1.Recipe, r *rand.Rand) bool { return r.Float64() < 0.1 }
-			l.fault = func(r *misstepv1.Recipe, _ *rand.Rand) bool { return r.GetJdk().GetName() == "17.6" }
-			l.other = 0.1
-			req := &misstepv1.StartReproductionRequest{FindingId: id[:5], Builds: builds(7), Seed: 5}
-			started, err := l.server.StartReproduction(t.Context(), req)
-			require.NoError(t, err)
-			again, err := l.server.StartReproduction(t.Context(), req)
-			require.NoError(t, err)
-			assert.True(t, again.GetExisting())
-			assert.Equal(t, started.GetReproductionId(), again.GetReproductionId())
-			l.work(4, 10_000)
+	onEveryStore(t, func(t *testing.T, open func(*testing.T) store.Store) {
+		s := open(t)
+		defer func() { require.NoError(t, s.Close()) }()
+		l := newLab(t, s, bug(0.7))
+		id := l.find(8)
+		l.void = func(_ *misstepv1.Recipe, r *rand.Rand) bool { return r.Float64() < 0.1 }
+		l.fault = func(r *misstepv1.Recipe, _ *rand.Rand) bool { return r.GetJdk().GetName() == "17.6" }
+		l.other = 0.1
+		req := &misstepv1.StartReproductionRequest{FindingId: id[:5], Builds: builds(7), Seed: 5}
+		started, err := l.server.StartReproduction(t.Context(), req)
+		require.NoError(t, err)
+		again, err := l.server.StartReproduction(t.Context(), req)
+		require.NoError(t, err)
+		assert.True(t, again.GetExisting())
+		assert.Equal(t, started.GetReproductionId(), again.GetReproductionId())
+		l.work(4, 10_000)
 
-			st := l.get(started.GetReproductionId()[:4])
-			require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, st.GetState(), st.GetFailure())
-			p := st.GetReproducer()
-			assert.Equal(t, []string{"-Xcomp"}, p.GetRecipe().GetJvmFlags())
-			assert.Equal(t, []string{"app/ClassA.method()V"}, p.GetRecipe().GetInstrumentation().GetOnly())
-			assert.Len(t, p.GetRecipe().GetChecks(), 1)
-			assert.Nil(t, p.GetRecipe().GetSampling())
-			assert.Equal(t, id, p.GetFinding().GetId())
-			assert.InDelta(t, 0.7, float64(p.GetReliability().GetHits())/float64(p.GetReliability().GetTries()), 0.3)
-			b := p.GetBisection()
-			assert.Equal(t, []string{"17.1", "17.2", "17.5", ""},
-				[]string{b.GetLastGood(), b.GetFirstAffected(), b.GetLastAffected(), b.GetFirstFixed()})
-			assert.Equal(t, "no such JDK here", b.GetBuilds()[6].GetSkipped())
-			assert.Greater(t, b.GetNewestAffected(), 0.95)
-			require.NotEmpty(t, st.GetOthers())
-			other, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: st.GetOthers()[0]})
-			require.NoError(t, err)
-			assert.Contains(t, other.GetFinding().GetSignature().GetParts(), "wrong-bci")
-			for recipe, n := range l.ran {
-				assert.Equal(t, 1, n, "%s was run twice", recipe)
-			}
-			// Its probes are no trials of a campaign and change no rates.
-			campaigns, err := l.server.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{})
-			require.NoError(t, err)
-			assert.Len(t, campaigns.GetCampaigns(), 1)
-			f, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: id})
-			require.NoError(t, err)
-			for _, rate := range f.GetFinding().GetRates() {
-				assert.EqualValues(t, 8, rate.GetTrials())
-			}
-			// Its bundle says where the bug showed and where it did not.
-			require.NotEmpty(t, p.GetFinding().GetRates())
-			require.Len(t, p.GetFinding().GetRates(), len(f.GetFinding().GetRates()))
-			for i, rate := range f.GetFinding().GetRates() {
-				assert.True(t, proto.Equal(rate, p.GetFinding().GetRates()[i]), "%v", p.GetFinding().GetRates())
-			}
-			// A build that only its probes ran on is one that showed it.
-			assert.Equal(t, "TEST-1 on 17, 17.2, 17.3; not on 17.5", misstepv1.KnownText(f.GetFinding()))
-			assert.Empty(t, f.GetFinding().GetKnownAs())
-			assert.Equal(t, misstepv1.KnownText(f.GetFinding()), misstepv1.KnownText(p.GetFinding()))
-			list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
-			require.NoError(t, err)
-			assert.Len(t, list.GetReproductions(), 1)
-		})
-	}
+		st := l.get(started.GetReproductionId()[:4])
+		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, st.GetState(), st.GetFailure())
+		p := st.GetReproducer()
+		assert.Equal(t, []string{"-Xcomp"}, p.GetRecipe().GetJvmFlags())
+		assert.Equal(t, []string{"app/ClassA.method()V"}, p.GetRecipe().GetInstrumentation().GetOnly())
+		assert.Len(t, p.GetRecipe().GetChecks(), 1)
+		assert.Nil(t, p.GetRecipe().GetSampling())
+		assert.Equal(t, id, p.GetFinding().GetId())
+		assert.InDelta(t, 0.7, float64(p.GetReliability().GetHits())/float64(p.GetReliability().GetTries()), 0.3)
+		b := p.GetBisection()
+		assert.Equal(t, []string{"17.1", "17.2", "17.5", ""},
+			[]string{b.GetLastGood(), b.GetFirstAffected(), b.GetLastAffected(), b.GetFirstFixed()})
+		assert.Equal(t, "no such JDK here", b.GetBuilds()[6].GetSkipped())
+		assert.Greater(t, b.GetNewestAffected(), 0.95)
+		require.NotEmpty(t, st.GetOthers())
+		other, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: st.GetOthers()[0]})
+		require.NoError(t, err)
+		assert.Contains(t, other.GetFinding().GetSignature().GetParts(), "wrong-bci")
+		for recipe, n := range l.ran {
+			assert.Equal(t, 1, n, "%s was run twice", recipe)
+		}
+		// Its probes are no trials of a campaign and change no rates.
+		campaigns, err := l.server.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{})
+		require.NoError(t, err)
+		assert.Len(t, campaigns.GetCampaigns(), 1)
+		f, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: id})
+		require.NoError(t, err)
+		for _, rate := range f.GetFinding().GetRates() {
+			assert.EqualValues(t, 8, rate.GetTrials())
+		}
+		// Its bundle says where the bug showed and where it did not.
+		require.NotEmpty(t, p.GetFinding().GetRates())
+		require.Len(t, p.GetFinding().GetRates(), len(f.GetFinding().GetRates()))
+		for i, rate := range f.GetFinding().GetRates() {
+			assert.True(t, proto.Equal(rate, p.GetFinding().GetRates()[i]), "%v", p.GetFinding().GetRates())
+		}
+		// A build that only its probes ran on is one that showed it.
+		assert.Equal(t, "TEST-1 on 17, 17.2, 17.3; not on 17.5", misstepv1.KnownText(f.GetFinding()))
+		assert.Empty(t, f.GetFinding().GetKnownAs())
+		assert.Equal(t, misstepv1.KnownText(f.GetFinding()), misstepv1.KnownText(p.GetFinding()))
+		list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
+		require.NoError(t, err)
+		assert.Len(t, list.GetReproductions(), 1)
+	})
 }
 
 // After a merge a reproduction of either finding is one of both, and a reproducer that shows the alias's stacks has its signature.

@@ -33,6 +33,8 @@ import (
 type Config struct {
 	// Store holds everything; the caller closes it after the last call.
 	Store store.Store
+	// Shared means that other coordinators may serve the same store, each with runners of its own.
+	Shared bool
 	// Clock returns the time; nil is time.Now.
 	Clock func() time.Time
 	// Rand is the source of ids; nil is crypto/rand.
@@ -62,12 +64,17 @@ type Server struct {
 	misstepv1.UnimplementedAdminServiceServer
 
 	config Config
-	queue  *queue.Queue
-	view   view.Reader
+
+	// id among the coordinators of a shared store; empty when it is not shared.
+	id    string
+	queue *queue.Queue
+	view  view.Reader
 
 	mu sync.Mutex
-	// recovered is true once the leases have got a full lease time after the start; guarded by mu.
+	// recovered is true once the leases have got a full lease time after the start, or another coordinator was there; guarded by mu.
 	recovered bool
+	// told is when this coordinator last told the others of its runners; guarded by mu.
+	told time.Time
 	// draining asks all runners to finish; guarded by mu.
 	draining bool
 	// watched is when running reproductions were last compared with their time limit; guarded by mu.
@@ -99,6 +106,9 @@ func New(c Config) *Server {
 	}
 	s := &Server{config: c}
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
+	if c.Shared {
+		s.id = s.newID("K", 8)
+	}
 	s.view = view.Reader{Queue: s.queue, Fleet: &s.live, Known: c.Known}
 	return s
 }
@@ -181,31 +191,43 @@ func (s *Server) snapshot(tx store.Tx) (notify.Snapshot, error) {
 	})}, err
 }
 
-// Tick expires overdue leases and ends campaigns and reproductions whose time is over.
+// Tick expires overdue leases and ends campaigns and reproductions whose time is over. On a shared store it also exchanges with the
+// other coordinators which runners there are.
 func (s *Server) Tick(ctx context.Context) error {
-	return s.update(ctx, func(store.Tx, time.Time) error { return nil })
+	var fleet *misstepv1.Coordinators
+	tell := s.mayTell()
+	err := s.update(ctx, func(tx store.Tx, now time.Time) (err error) {
+		if tell {
+			fleet, err = s.tell(tx, now)
+		}
+		return err
+	})
+	if err == nil && tell {
+		s.live.heard(s.id, fleet)
+	}
+	return err
 }
 
 // read runs f in a transaction that sees one state and cannot write.
 func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	now := s.config.Clock()
-	return s.toStatus(s.config.Store.View(ctx, func(tx store.Tx) error { return f(tx, now) }))
+	return s.toStatus(s.config.Store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
 }
 
 // update runs f in a transaction, after everything that is due by now.
 func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	now := s.config.Clock()
+	called := s.config.Clock()
 	s.mu.Lock()
 	recovered := s.recovered
-	watch := now.Sub(s.watched) >= timeCheckInterval
+	watch := called.Sub(s.watched) >= timeCheckInterval
 	if watch {
-		s.watched = now
+		s.watched = called
 	}
 	s.mu.Unlock()
 	err := s.config.Store.Update(ctx, func(tx store.Tx) error {
-		if !recovered {
-			if err := s.queue.Recover(tx, now); err != nil {
-				return fmt.Errorf("take over the previous coordinator's leases: %w", err)
+		now := s.config.Clock() // the transaction may have waited for the store, which was away
+		if !recovered || now.Sub(called) > s.config.LeaseTime/4 {
+			if err := s.recover(tx, now); err != nil {
+				return err
 			}
 		}
 		if err := s.queue.Advance(tx, now); err != nil {

@@ -3,7 +3,6 @@ package coordinator_test
 import (
 	"encoding/binary"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,40 +11,26 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator"
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/memory"
-	"misstep/coordinator/store/sqlite"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
 // The transcripts in testdata hold requests of runners and users with the responses, over a clock that only moves on command. After
 // an intended change run go test ./coordinator -run Transcripts -rewrite and read the diff.
 func TestTranscripts(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T, path string) store.Store{
-		"memory": func(*testing.T, string) store.Store { return memory.New() },
-		"sqlite": func(t *testing.T, path string) store.Store {
-			s, err := sqlite.Open(t.Context(), path)
-			require.NoError(t, err)
-			return s
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
-				s := open(t, filepath.Join(t.TempDir(), "store.db"))
-				defer func() { require.NoError(t, s.Close()) }()
-				p := newPlay(s)
-				datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return p.do(t, d) })
-			})
+	onEveryStore(t, func(t *testing.T, open func(*testing.T) store.Store) {
+		datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+			s := open(t)
+			defer func() { require.NoError(t, s.Close()) }()
+			p := newPlay(s)
+			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return p.do(t, d) })
 		})
-	}
+	})
 }
 
 // counter is a source of ids that count.

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -60,17 +61,24 @@ func (n *Notifier) log(err error) {
 // two messages. The error is that of the store; failed deliveries are logged and tried again by a later round.
 func (n *Notifier) Round(ctx context.Context, hurry bool) error {
 	var seen Snapshot
+	var before []byte
 	// Reading takes long in a large store; only the change of the notifier's own state keeps others from writing.
 	err := n.Store.View(ctx, func(tx store.Tx) (err error) {
-		seen, err = n.See(tx)
+		if before, err = tx.WorkerState(stateName); err == nil {
+			seen, err = n.See(tx)
+		}
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("see what is new: %w", err)
 	}
 	messages := map[string]*misstepv1.Notification{}
-	err = n.change(ctx, func(state *misstepv1.NotifierState, now time.Time) error {
-		events := Observe(state, seen, now)
+	err = n.change(ctx, func(state *misstepv1.NotifierState, raw []byte, now time.Time) error {
+		clear(messages)
+		var events []*misstepv1.Event
+		if bytes.Equal(raw, before) { // else another coordinator on the same store noticed more than was seen here
+			events = Observe(state, seen, now)
+		}
 		for _, t := range n.Targets {
 			waiting := targetState(state, t.Name)
 			for _, e := range events {
@@ -105,7 +113,7 @@ func (n *Notifier) Round(ctx context.Context, hurry bool) error {
 	// What was delivered is noted even if the caller has no time left, or it would be delivered again.
 	noting, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
-	return n.change(noting, func(state *misstepv1.NotifierState, now time.Time) error {
+	return n.change(noting, func(state *misstepv1.NotifierState, _ []byte, now time.Time) error {
 		for i, t := range n.Targets {
 			if m := messages[t.Name]; m != nil {
 				n.note(targetState(state, t.Name), t, m, results[i], now)
@@ -131,8 +139,8 @@ func (n *Notifier) note(state *misstepv1.TargetState, t Target, m *misstepv1.Not
 	}
 }
 
-// change runs f on the stored state in one transaction and stores the state when f changed it.
-func (n *Notifier) change(ctx context.Context, f func(*misstepv1.NotifierState, time.Time) error) error {
+// change runs f on the stored state, also as it is stored, in one transaction and stores the state when f changed it.
+func (n *Notifier) change(ctx context.Context, f func(*misstepv1.NotifierState, []byte, time.Time) error) error {
 	now := n.Clock()
 	return n.Store.Update(ctx, func(tx store.Tx) error {
 		raw, err := tx.WorkerState(stateName)
@@ -144,7 +152,7 @@ func (n *Notifier) change(ctx context.Context, f func(*misstepv1.NotifierState, 
 			return fmt.Errorf("read the notifier's state: %w", err)
 		}
 		before := proto.CloneOf(state)
-		if err := f(state, now); err != nil || proto.Equal(before, state) {
+		if err := f(state, raw, now); err != nil || proto.Equal(before, state) {
 			return err
 		}
 		if raw, err = proto.Marshal(state); err != nil {

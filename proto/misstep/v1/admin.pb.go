@@ -1144,6 +1144,107 @@ func (x *RunnerStatus) GetRunning() uint64 {
 	return 0
 }
 
+// Coordinators are the coordinators that serve one store; the store keeps them, so that each knows of the others.
+type Coordinators struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// by_id has each coordinator that wrote lately.
+	ById          map[string]*CoordinatorState `protobuf:"bytes,1,rep,name=by_id,json=byId,proto3" json:"by_id,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coordinators) Reset() {
+	*x = Coordinators{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coordinators) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coordinators) ProtoMessage() {}
+
+func (x *Coordinators) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
+func (*Coordinators) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Coordinators) GetById() map[string]*CoordinatorState {
+	if x != nil {
+		return x.ById
+	}
+	return nil
+}
+
+// CoordinatorState is what a coordinator tells the others on its store.
+type CoordinatorState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// at is when it wrote this.
+	At *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=at,proto3" json:"at,omitempty"`
+	// runners that called it within the lease time.
+	Runners       []*RunnerStatus `protobuf:"bytes,2,rep,name=runners,proto3" json:"runners,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CoordinatorState) Reset() {
+	*x = CoordinatorState{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CoordinatorState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CoordinatorState) ProtoMessage() {}
+
+func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
+func (*CoordinatorState) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *CoordinatorState) GetRunners() []*RunnerStatus {
+	if x != nil {
+		return x.Runners
+	}
+	return nil
+}
+
 // ListFindingsRequest selects findings; a finding is selected when it matches every field that is set.
 type ListFindingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1177,7 +1278,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1290,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1303,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -1297,7 +1398,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1410,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1423,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -1357,7 +1458,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1470,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1483,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -1407,7 +1508,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1520,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1533,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -1488,7 +1589,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1601,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1614,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Bug) GetId() string {
@@ -1604,7 +1705,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1717,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1730,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -1650,7 +1751,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1763,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1776,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -1700,7 +1801,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1813,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1826,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -1760,7 +1861,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1873,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1886,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -1808,7 +1909,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +1921,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +1934,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -1861,7 +1962,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +1974,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +1987,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -1907,7 +2008,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1919,7 +2020,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1932,7 +2033,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -1953,7 +2054,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2066,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2079,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -1997,7 +2098,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2009,7 +2110,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2022,7 +2123,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -2036,7 +2137,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2149,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2162,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -2086,7 +2187,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2199,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2212,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -2148,7 +2249,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2261,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2274,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2209,7 +2310,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2221,7 +2322,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2234,7 +2335,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -2300,7 +2401,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2312,7 +2413,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2426,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -2404,7 +2505,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2416,7 +2517,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2429,7 +2530,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -2457,7 +2558,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2570,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2583,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -2503,7 +2604,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2515,7 +2616,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2528,7 +2629,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -2549,7 +2650,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2662,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2675,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -2595,7 +2696,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2607,7 +2708,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2620,7 +2721,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -2641,7 +2742,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2653,7 +2754,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2666,7 +2767,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -2685,7 +2786,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2798,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2811,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -2726,7 +2827,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2839,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2852,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -2777,7 +2878,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2890,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2903,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -2844,7 +2945,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2856,7 +2957,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2869,7 +2970,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -2988,7 +3089,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3000,7 +3101,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3013,7 +3114,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -3034,7 +3135,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +3147,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +3160,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -3080,7 +3181,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3193,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3206,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -3124,7 +3225,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3237,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3250,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -3161,7 +3262,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3274,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3287,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -3200,7 +3301,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3313,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3326,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -3319,7 +3420,15 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
-	"\arunning\x18\x03 \x01(\x04R\arunning\"\xb3\x02\n" +
+	"\arunning\x18\x03 \x01(\x04R\arunning\"\x9e\x01\n" +
+	"\fCoordinators\x127\n" +
+	"\x05by_id\x18\x01 \x03(\v2\".misstep.v1.Coordinators.ByIdEntryR\x04byId\x1aU\n" +
+	"\tByIdEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x122\n" +
+	"\x05value\x18\x02 \x01(\v2\x1c.misstep.v1.CoordinatorStateR\x05value:\x028\x01\"r\n" +
+	"\x10CoordinatorState\x12*\n" +
+	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x122\n" +
+	"\arunners\x18\x02 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xb3\x02\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\x12\x12\n" +
@@ -3506,7 +3615,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -3526,165 +3635,172 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListRunnersRequest)(nil),         // 15: misstep.v1.ListRunnersRequest
 	(*ListRunnersResponse)(nil),        // 16: misstep.v1.ListRunnersResponse
 	(*RunnerStatus)(nil),               // 17: misstep.v1.RunnerStatus
-	(*ListFindingsRequest)(nil),        // 18: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 19: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 20: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 21: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 22: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 23: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 24: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 25: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 26: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 27: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 28: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 29: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 30: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 31: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 32: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 33: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 34: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 35: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 36: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 37: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 38: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 39: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 40: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 41: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 42: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 43: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 44: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 45: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 46: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 47: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 48: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 49: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 50: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 51: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 52: misstep.v1.ListKnownBugsResponse
-	nil,                                // 53: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 54: misstep.v1.CampaignStatus.UnplacedEntry
-	(*Campaign)(nil),                   // 55: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 56: misstep.v1.Jdk
-	(*Workload)(nil),                   // 57: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 58: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 59: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 60: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 61: google.protobuf.Duration
-	(*Runner)(nil),                     // 62: misstep.v1.Runner
-	(*Finding)(nil),                    // 63: misstep.v1.Finding
-	(*Reliability)(nil),                // 64: misstep.v1.Reliability
-	(*TriageDecision)(nil),             // 65: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 66: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 67: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 68: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 69: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 70: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 71: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 72: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 73: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 74: misstep.v1.KnownBug
+	(*Coordinators)(nil),               // 18: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 19: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 20: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 21: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 22: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 23: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 24: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 25: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 26: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 27: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 28: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 29: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 30: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 31: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 32: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 33: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 34: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 35: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 36: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 37: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 38: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 39: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 40: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 41: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 42: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 43: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 44: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 45: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 46: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 47: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 48: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 49: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 50: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 51: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 52: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 53: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 54: misstep.v1.ListKnownBugsResponse
+	nil,                                // 55: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 56: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 57: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 58: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 59: misstep.v1.Jdk
+	(*Workload)(nil),                   // 60: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 61: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 62: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 63: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 64: google.protobuf.Duration
+	(*Runner)(nil),                     // 65: misstep.v1.Runner
+	(*Finding)(nil),                    // 66: misstep.v1.Finding
+	(*Reliability)(nil),                // 67: misstep.v1.Reliability
+	(*TriageDecision)(nil),             // 68: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 69: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 70: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 71: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 72: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 73: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 74: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 75: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 76: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 77: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	55, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	56, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	57, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	58, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	59, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	60, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	55, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	58, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	58, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	58, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	53, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	59, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	60, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	54, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	61, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	61, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	55, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	62, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	63, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	56, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	10, // 15: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	61, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	64, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	17, // 17: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	62, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	58, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	61, // 20: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	63, // 21: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	18, // 22: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	22, // 23: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	64, // 24: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	58, // 25: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	58, // 26: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	63, // 27: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	65, // 28: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	65, // 29: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	65, // 30: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	65, // 31: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	35, // 32: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	66, // 33: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	67, // 34: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	68, // 35: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	69, // 36: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	70, // 37: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	61, // 38: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	46, // 39: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	46, // 40: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	64, // 41: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	71, // 42: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	58, // 43: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	58, // 44: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	72, // 45: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	64, // 46: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	61, // 47: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	73, // 48: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	74, // 49: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	74, // 50: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	1,  // 51: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 52: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 53: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	33, // 54: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	11, // 55: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	13, // 56: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	15, // 57: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	18, // 58: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	20, // 59: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	23, // 60: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	25, // 61: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	27, // 62: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	29, // 63: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	31, // 64: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	47, // 65: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	49, // 66: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	51, // 67: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	36, // 68: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	38, // 69: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	40, // 70: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	42, // 71: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	44, // 72: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 73: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 74: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 75: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	34, // 76: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	12, // 77: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	14, // 78: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	16, // 79: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	19, // 80: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	21, // 81: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	24, // 82: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	26, // 83: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	28, // 84: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	30, // 85: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	32, // 86: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	48, // 87: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	50, // 88: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	52, // 89: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	37, // 90: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	39, // 91: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	41, // 92: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	43, // 93: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	45, // 94: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	73, // [73:95] is the sub-list for method output_type
-	51, // [51:73] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	65, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	61, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	57, // 20: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	61, // 21: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	17, // 22: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	64, // 23: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	66, // 24: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	20, // 25: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	24, // 26: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	67, // 27: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	61, // 28: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	61, // 29: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	66, // 30: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	68, // 31: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	68, // 32: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	68, // 33: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	68, // 34: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	37, // 35: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	69, // 36: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	70, // 37: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	71, // 38: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	72, // 39: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	73, // 40: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	64, // 41: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	48, // 42: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	48, // 43: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	67, // 44: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	74, // 45: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	61, // 46: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	61, // 47: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	75, // 48: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	67, // 49: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	64, // 50: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	76, // 51: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	77, // 52: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	77, // 53: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	19, // 54: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 55: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	5,  // 56: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	7,  // 57: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	35, // 58: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	11, // 59: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	13, // 60: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	15, // 61: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	20, // 62: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	22, // 63: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	25, // 64: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	27, // 65: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	29, // 66: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	31, // 67: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	33, // 68: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	49, // 69: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	51, // 70: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	53, // 71: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	38, // 72: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	40, // 73: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	42, // 74: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	44, // 75: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	46, // 76: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 77: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	6,  // 78: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	8,  // 79: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	36, // 80: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	12, // 81: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	14, // 82: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	16, // 83: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	21, // 84: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	23, // 85: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	26, // 86: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	28, // 87: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	30, // 88: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	32, // 89: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	34, // 90: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	50, // 91: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	52, // 92: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	54, // 93: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	39, // 94: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	41, // 95: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	43, // 96: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	45, // 97: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	47, // 98: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	77, // [77:99] is the sub-list for method output_type
+	55, // [55:77] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -3704,7 +3820,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   54,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
