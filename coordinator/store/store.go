@@ -145,6 +145,20 @@ type WorkerRows interface {
 	WorkerState(name string) ([]byte, error)
 }
 
+// Loader is what a Tx has beside its rows when a whole store can be copied from and to it. Ids stay, so that what names a row still
+// names it.
+type Loader interface {
+	Tx
+	// WorkerNames returns the names under which workers keep their states, in order.
+	WorkerNames() ([]string, error)
+	// LoadTrial is AddTrial with the trial's own id.
+	LoadTrial(t *Trial) error
+	// LoadDecision is AddDecision with the decision's own id.
+	LoadDecision(d *misstepv1.TriageDecision) error
+	// Loaded is called after the last row: the ids of further rows are greater than all.
+	Loaded() error
+}
+
 // ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and of no other campaigns.
 const ReproductionPrefix = "R"
 

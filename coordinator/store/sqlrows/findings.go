@@ -57,6 +57,15 @@ func (t *Tx) AddDecision(d *misstepv1.TriageDecision) (uint64, error) {
 	return uint64(id), nil
 }
 
+// LoadDecision implements store.Loader.
+func (t *Tx) LoadDecision(d *misstepv1.TriageDecision) error {
+	raw, err := Marshal(d)
+	if err != nil {
+		return fmt.Errorf("write a decision: %w", err)
+	}
+	return t.Exec("store a decision", "INSERT INTO decisions (id, decision) VALUES (?,?)", int64(d.GetId()), raw)
+}
+
 // PutDecision implements store.Tx.
 func (t *Tx) PutDecision(d *misstepv1.TriageDecision) error {
 	raw, err := Marshal(d)

@@ -65,3 +65,9 @@ func (t *Tx) WorkerState(name string) ([]byte, error) {
 	}
 	return data, nil
 }
+
+// WorkerNames implements store.Loader.
+func (t *Tx) WorkerNames() ([]string, error) {
+	return List(t, "workers", func(scan func(...any) error) (name string, err error) { return name, scan(&name) },
+		"SELECT name FROM worker_state ORDER BY name")
+}

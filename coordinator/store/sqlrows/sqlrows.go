@@ -63,7 +63,21 @@ type Tx struct {
 // New returns the rows that t sees; ctx limits each statement.
 func New(ctx context.Context, t Statements, d Dialect) *Tx { return &Tx{ctx: ctx, t: t, dialect: d} }
 
-var _ store.Tx = (*Tx)(nil)
+var _ store.Loader = (*Tx)(nil)
+
+// Loaded implements store.Loader.
+func (t *Tx) Loaded() error {
+	if t.dialect == Question {
+		return nil // SQLite's ids follow the greatest
+	}
+	for _, table := range []string{"trials", "decisions"} {
+		if err := t.Exec("continue the ids of "+table, "SELECT setval(pg_get_serial_sequence('"+table+
+			"', 'id'), (SELECT coalesce(max(id), 0) + 1 FROM "+table+"), false)"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Exec runs a statement, written with question marks, that returns no rows. what says in errors what it does.
 func (t *Tx) Exec(what, query string, args ...any) error {

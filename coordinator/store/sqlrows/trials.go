@@ -15,12 +15,27 @@ const CombinationColumns = "campaign, jdk, workload, flag_set, checks, perturbat
 
 const trialColumns = "idx, recipe, outcome, failure, findings, ended, counts, " + CombinationColumns
 
-// addTrial inserts nothing when the trial has a result already.
-var addTrial = "INSERT INTO trials (" + trialColumns + ") VALUES (" + parameters(trialColumns) +
-	") ON CONFLICT (campaign, idx) DO NOTHING RETURNING id"
+// addTrial and loadTrial insert nothing when the trial has a result already.
+var (
+	addTrial  = insertTrial(trialColumns)
+	loadTrial = insertTrial(trialColumns + ", id")
+)
+
+func insertTrial(columns string) string {
+	return "INSERT INTO trials (" + columns + ") VALUES (" + parameters(columns) + ") ON CONFLICT (campaign, idx) DO NOTHING RETURNING id"
+}
 
 // AddTrial implements store.Tx.
-func (t *Tx) AddTrial(trial *store.Trial) (uint64, error) {
+func (t *Tx) AddTrial(trial *store.Trial) (uint64, error) { return t.addTrial(trial, addTrial) }
+
+// LoadTrial implements store.Loader.
+func (t *Tx) LoadTrial(trial *store.Trial) error {
+	_, err := t.addTrial(trial, loadTrial, int64(trial.ID))
+	return err
+}
+
+// addTrial inserts a trial with a statement that may have more columns than trialColumns.
+func (t *Tx) addTrial(trial *store.Trial, statement string, more ...any) (uint64, error) {
 	recipe, err1 := Marshal(trial.Recipe)
 	outcome, err2 := Marshal(trial.Outcome)
 	failure, err3 := Marshal(trial.Failure)
@@ -28,8 +43,9 @@ func (t *Tx) AddTrial(trial *store.Trial) (uint64, error) {
 		return 0, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
 	}
 	values := []any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}
+	values = append(append(values, Combination(trial)...), more...)
 	var id int64
-	if err := t.insert(addTrial, append(values, Combination(trial)...)...)(&id); err != nil {
+	if err := t.insert(statement, values...)(&id); err != nil {
 		if errors.Is(err, store.ErrNotFound) {
 			err = store.ErrExists
 		}
