@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,11 @@ import (
 // TestSweepKeepsWhatRowsReferTo sweeps a coordinator's folder in which every blob is old: what a running reproduction, a running
 // campaign, a finding, one that was merged, and a trial that was not clean need stays; the rest goes.
 func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
+	t.Run("store in the folder", func(t *testing.T) { sweepKeepsWhatRowsReferTo(t, "") })
+	t.Run("store elsewhere", func(t *testing.T) { sweepKeepsWhatRowsReferTo(t, "sqlite:"+filepath.Join(t.TempDir(), "x.db")) })
+}
+
+func sweepKeepsWhatRowsReferTo(t *testing.T, url string) {
 	dir := t.TempDir()
 	blobs, err := localdir.New(filepath.Join(dir, "blobs"))
 	require.NoError(t, err)
@@ -50,7 +56,7 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 	tree := fmt.Sprintf("misstep-tree 1\nfile %d %s release\n", len("file of a JDK to bisect"),
 		blob("file of a JDK to bisect", true))
 	require.NoError(t, func() error {
-		st, err := stores.Open(t.Context(), dir)
+		st, err := stores.Open(t.Context(), cmp.Or(url, dir))
 		if err != nil {
 			return err
 		}
@@ -109,7 +115,7 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 		return err
 	}))
 
-	_, err = Sweep(t.Context(), dir, 2*time.Hour, true)
+	_, err = Sweep(t.Context(), dir, url, 2*time.Hour, true)
 	require.NoError(t, err)
 	want[tree] = true
 	for name, kept := range want {

@@ -41,8 +41,11 @@ func (m marker) message(message proto.Message) error {
 }
 
 // coordinator marks what the rows of a coordinator's store refer to.
-func (m marker) coordinator(ctx context.Context, dir string) (err error) {
-	st, err := stores.Open(ctx, dir)
+func (m marker) coordinator(ctx context.Context, url string) (err error) {
+	if err := stores.Exists(url); err != nil {
+		return err // an empty store would refer to nothing
+	}
+	st, err := stores.Open(ctx, url)
 	if err != nil {
 		return err
 	}

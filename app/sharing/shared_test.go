@@ -48,7 +48,7 @@ func TestExportAndSweepKnowSharedFiles(t *testing.T) {
 		}
 		return err
 	}))
-	swept, err := Sweep(t.Context(), folder, 2*time.Hour, true)
+	swept, err := Sweep(t.Context(), folder, "", 2*time.Hour, true)
 	require.NoError(t, err)
 	require.Zero(t, swept.Removed)
 

@@ -42,10 +42,22 @@ type Coordinator struct {
 // Open opens or makes the folder of a coordinator: the store, and the corpus in blobs/. The sources extra
 // are served as well. Shared bundles must satisfy the policy.
 func Open(dir string, config coordinator.Config, policy share.Policy, extra ...corpus.Source) (*Coordinator, error) {
-	st, err := stores.Open(context.Background(), dir)
+	return OpenOn(context.Background(), dir, dir, config, policy, extra...)
+}
+
+// OpenOn is Open with the store that a URL names (see stores.Open) in place of the folder's own.
+func OpenOn(
+	ctx context.Context, url, dir string, config coordinator.Config, policy share.Policy, extra ...corpus.Source,
+) (*Coordinator, error) {
+	logger := config.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	st, err := stores.OpenLogged(ctx, url, logger)
 	if err != nil {
 		return nil, err
 	}
+	config.Shared = stores.Shared(url)
 	local, err := localdir.New(BlobsPath(dir))
 	if err != nil {
 		return nil, errors.Join(err, st.Close())

@@ -10,6 +10,7 @@ import (
 
 type corpusGC struct {
 	Dir    string        `arg:"" help:"Folder of a corpus, of a hunt or of a coordinator (which may be running)." type:"path" placeholder:"DIR"`
+	Store  string        `help:"Store of the coordinator when it was started with --store." placeholder:"URL"`
 	Grace  time.Duration `within:"[1h40m,)" help:"Keep what was stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	Delete bool          `help:"Remove; without it, only report what would be removed."`
 	JSON   bool          `help:"Print {kept, spared, removed, bytes, deleted}."`
@@ -17,7 +18,7 @@ type corpusGC struct {
 
 // Run sweeps a folder.
 func (c *corpusGC) Run(ctx context.Context, e *env) error {
-	swept, err := sharing.Sweep(ctx, c.Dir, c.Grace, c.Delete)
+	swept, err := sharing.Sweep(ctx, c.Dir, c.Store, c.Grace, c.Delete)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"misstep/app/executors"
 	"misstep/app/station"
 	"misstep/coordinator"
+	"misstep/coordinator/store/stores"
 )
 
 type coordinatorCommand struct {
@@ -20,6 +22,7 @@ type coordinatorCommand struct {
 	knownFlags
 	Listen    string        `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
 	Dir       string        `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
+	Store     string        `help:"Store in place of the folder's own, e.g. postgres://USER@HOST/DATABASE, which several coordinators may share. The password belongs into PGPASSWORD or ~/.pgpass." placeholder:"URL"`
 	LeaseTime time.Duration `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
 	notifyFlags
 }
@@ -44,7 +47,10 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	config := coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets}
-	s, err := station.Open(c.Dir, config, policy, trees...)
+	if stores.HasPassword(c.Store) {
+		logger.Warn("others on this machine see the password in --store in the list of processes; give it in PGPASSWORD or ~/.pgpass")
+	}
+	s, err := station.OpenOn(ctx, cmp.Or(c.Store, c.Dir), c.Dir, config, policy, trees...)
 	if err != nil {
 		return err
 	}
@@ -65,7 +71,8 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		logger.Warn("listening beyond this host: connections are neither encrypted nor authenticated, keep the network private",
 			"listen", c.Listen)
 	}
-	logger.Info("coordinator serves", "listen", listener.Addr().String(), "dir", c.Dir)
+	logger.Info("coordinator serves", "listen", listener.Addr().String(), "dir", c.Dir, "store",
+		stores.Redacted(cmp.Or(c.Store, c.Dir)))
 	return s.Serve(ctx, listener)
 }
 

@@ -130,6 +130,26 @@ func Create(ctx context.Context, folder string) error {
 	return s.Close()
 }
 
+// Exists returns why the store that a URL names cannot be there; Open would make an empty one. Whether a database is there only its
+// server knows.
+func Exists(url string) error {
+	path := url
+	if m := scheme.FindStringSubmatch(url); m != nil {
+		if m[1] != "sqlite" {
+			return nil
+		}
+		path = m[2]
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		err = InFolder(path)
+	}
+	if err != nil {
+		return fmt.Errorf("no store %s: %w", Redacted(url), err)
+	}
+	return nil
+}
+
 // InFolder returns nil when the folder holds a store, else why not (fs.ErrNotExist when there is none).
 func InFolder(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, fileName))

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"misstep/app/station"
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/stores"
+	"misstep/coordinator/store/transfer"
+	"misstep/internal/testenv/pgtest"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+func TestStoreCopy(t *testing.T) {
+	dir, database := filepath.Join(t.TempDir(), "hunt"), pgtest.Start(t, "fsync=off").Database(t)
+	s, err := stores.Open(t.Context(), dir)
+	require.NoError(t, err)
+	require.NoError(t, s.Update(t.Context(), func(tx store.Tx) error {
+		for _, id := range []string{"B1", "B2"} {
+			if err := tx.PutKnownBug(&misstepv1.KnownBug{Id: id}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	require.NoError(t, s.Close())
+
+	var out, errs strings.Builder
+	require.Zero(t, run(t.Context(), []string{"store", "copy", dir, database, "--json"}, &out, &errs), errs.String())
+	var tables []transfer.Table
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &tables))
+	rows := map[string]uint64{}
+	for _, table := range tables {
+		rows[table.Name] = table.Rows
+	}
+	assert.Equal(t, uint64(2), rows["known bugs"])
+	out.Reset()
+	back := filepath.Join(t.TempDir(), "back")
+	require.Zero(t, run(t.Context(), []string{"store", "copy", database, back}, &out, &errs), errs.String())
+	assert.Regexp(t, `(?m)^known bugs +2 +sha256:[0-9a-f]{64}$`, out.String())
+	for _, c := range []struct {
+		from, to, want string
+	}{
+		{dir, database, "the target is not empty, it has 2 known bugs"},
+		{dir + "typo", back, "no store " + dir + "typo"},
+		{t.TempDir(), back, "store.db: no such file"},
+		{dir, "memory:", "a store in memory cannot be copied"},
+		{dir, "postgres://u:secret@127.0.0.1:1/d", "start the server"},
+	} {
+		errs.Reset()
+		assert.Equal(t, exitFailed, run(t.Context(), []string{"store", "copy", c.from, c.to}, &out, &errs))
+		assert.Contains(t, errs.String(), c.want)
+		assert.NotContains(t, errs.String(), "secret")
+	}
+}
+
+// Two coordinators on one database are one: what is submitted through one is granted by the other, and both show all.
+func TestTwoCoordinators(t *testing.T) {
+	database := pgtest.Start(t, "fsync=off").Database(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan string)
+	var clients []*station.Station
+	for range 2 {
+		addr := freePort(t)
+		go func() {
+			var out, errs strings.Builder
+			run(ctx, []string{
+				"coordinator", "--listen", addr, "--dir", t.TempDir(), "--store", database, "--lease-time", "4s", "--home", t.TempDir(),
+			}, &out, &errs)
+			ended <- errs.String()
+		}()
+		st, err := station.Dial(addr)
+		require.NoError(t, err)
+		defer st.Close()
+		clients = append(clients, st)
+	}
+	a, b := clients[0], clients[1]
+	digest := "sha256:" + strings.Repeat("a", 64)
+	submitted, err := a.SubmitCampaign(t.Context(), &misstepv1.SubmitCampaignRequest{
+		Campaign: &misstepv1.Campaign{
+			Name: "two", Jdks: []string{"17"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w"}},
+			Checks: []*misstepv1.Check{{Name: "gst-asgct"}}, Budget: &misstepv1.Budget{Trials: 2},
+		},
+		Jdks:      []*misstepv1.Jdk{{Name: "17", Digest: digest}},
+		Workloads: []*misstepv1.Workload{{Name: "w", Digest: digest}},
+	}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+	sync := func(st *station.Station, runner string) []*misstepv1.Lease {
+		r, err := st.Leases.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{
+			Runner: &misstepv1.Runner{Id: runner, Slots: 1}, FreeSlots: 1,
+		}, grpc.WaitForReady(true))
+		require.NoError(t, err)
+		return r.GetDesired()
+	}
+	one, two := sync(b, "r1"), sync(a, "r2")
+	require.Len(t, one, 1)
+	require.Len(t, two, 1)
+	assert.NotEqual(t, one[0].GetRecipe().GetSeed(), two[0].GetRecipe().GetSeed())
+	for _, st := range clients {
+		c, err := st.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: submitted.GetCampaignId()})
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, c.GetCampaign().GetRunning())
+		require.Eventually(t, func() bool {
+			r, err := st.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+			return err == nil && len(r.GetRunners()) == 2
+		}, 20*time.Second, 20*time.Millisecond, "each shows the runners of both")
+	}
+	stop()
+	for range clients {
+		text := <-ended
+		assert.Contains(t, text, "coordinator serves")
+		assert.NotContains(t, text, "ERROR")
+	}
+}
