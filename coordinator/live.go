@@ -12,8 +12,8 @@ import (
 )
 
 // liveTable holds what only matters while it is fresh: the progress of running trials and the time of each runner's last call.
-// Nothing of it outlives the process. Coordinators of a shared store tell each other of runners, not of progress. Messages in it are
-// never changed.
+// Nothing of it outlives the process. Coordinators of a shared store tell each other of runners, not of progress. Messages in it
+// are never changed.
 type liveTable struct {
 	mu       sync.Mutex
 	progress map[string]liveProgress // by lease

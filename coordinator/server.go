@@ -71,7 +71,8 @@ type Server struct {
 	view  view.Reader
 
 	mu sync.Mutex
-	// recovered is true once the leases have got a full lease time after the start, or another coordinator was there; guarded by mu.
+	// recovered is true once the leases have got a full lease time after the start, or another coordinator was there; guarded by
+	// mu.
 	recovered bool
 	// told is when this coordinator last told the others of its runners; guarded by mu.
 	told time.Time

@@ -48,7 +48,8 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	}
 	config := coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets}
 	if stores.HasPassword(c.Store) {
-		logger.Warn("others on this machine see the password in --store in the list of processes; give it in PGPASSWORD or ~/.pgpass")
+		logger.Warn("others on this machine see the password in --store in the list of processes",
+			"remedy", "give it in PGPASSWORD or ~/.pgpass")
 	}
 	s, err := station.OpenOn(ctx, cmp.Or(c.Store, c.Dir), c.Dir, config, policy, trees...)
 	if err != nil {

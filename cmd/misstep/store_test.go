@@ -74,7 +74,8 @@ func TestTwoCoordinators(t *testing.T) {
 		go func() {
 			var out, errs strings.Builder
 			run(ctx, []string{
-				"coordinator", "--listen", addr, "--dir", t.TempDir(), "--store", database, "--lease-time", "4s", "--home", t.TempDir(),
+				"coordinator", "--listen", addr, "--dir", t.TempDir(), "--store", database, "--lease-time", "4s",
+				"--home", t.TempDir(),
 			}, &out, &errs)
 			ended <- errs.String()
 		}()

@@ -85,10 +85,10 @@ func TestServerKilled(t *testing.T) {
 			}
 		})
 	}
-	const kills = 5
+	const kills = 3
 	for range kills {
 		before := acknowledged.Load()
-		require.Eventually(t, func() bool { return acknowledged.Load() > before+20 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return acknowledged.Load() > before+10 }, time.Minute, time.Millisecond)
 		server.Kill()
 		require.NoError(t, server.Run())
 	}

@@ -71,7 +71,8 @@ func explain(err error, c *pgx.ConnConfig) error {
 			"28000": fmt.Sprintf("let the role %s connect (createuser, pg_hba.conf), or give another as postgres://ROLE@…", c.User),
 			"28P01": "give the role's password in ~/.pgpass or PGPASSWORD",
 			"3D000": fmt.Sprintf("make it with createdb %s, or correct the URL", c.Database),
-			"42501": fmt.Sprintf("make the role %s the owner of the database %s, or grant it CREATE on the schema", c.User, c.Database),
+			"42501": fmt.Sprintf("make the role %s the owner of the database %s, or grant it CREATE on the schema", c.User,
+				c.Database),
 			"53300": "raise max_connections of the server",
 			"57P03": "try again when the server has started",
 		}[failure.Code]

@@ -57,12 +57,18 @@ func TestOpenFails(t *testing.T) {
 	s.Exec(t, "newer", "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)")
 	for url, wants := range map[string][]string{
 		"postgres://u:secret@no-such-host.invalid/d": {"no-such-host.invalid", "correct the host in the URL or in PGHOST"},
-		"postgres://u:secret@127.0.0.1:1/d":          {"connection refused", "start the server, or correct the host and port (127.0.0.1, 1)"},
-		"postgres://u:secret@127.0.0.1:port/d":       {"expected postgres://USER@HOST:PORT/DATABASE"},
-		s.URL("none"):                                {`database "none" does not exist`, "make it with createdb none"},
-		s.URL("newer"):                               {"its schema has version 99, this program supports up to 1", "use the newer misstep"},
-		s.URLAs("reader", "closed"):                  {"permission denied for schema public", "make the role reader the owner of the database closed"},
-		s.URLAs("locked", "newer"):                   {`role "locked" is not permitted to log in`, "let the role locked connect"},
+		"postgres://u:secret@127.0.0.1:1/d": {
+			"connection refused", "start the server, or correct the host and port (127.0.0.1, 1)",
+		},
+		"postgres://u:secret@127.0.0.1:port/d": {"expected postgres://USER@HOST:PORT/DATABASE"},
+		s.URL("none"):                          {`database "none" does not exist`, "make it with createdb none"},
+		s.URL("newer"): {
+			"its schema has version 99, this program supports up to 1", "use the newer misstep",
+		},
+		s.URLAs("reader", "closed"): {
+			"permission denied for schema public", "make the role reader the owner of the database closed",
+		},
+		s.URLAs("locked", "newer"): {`role "locked" is not permitted to log in`, "let the role locked connect"},
 	} {
 		_, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
 		for _, want := range wants {
@@ -73,7 +79,9 @@ func TestOpenFails(t *testing.T) {
 }
 
 func trial(index uint64) *store.Trial {
-	return &store.Trial{Campaign: "C1", Index: index, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: time.Unix(1, 0)}
+	return &store.Trial{
+		Campaign: "C1", Index: index, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: time.Unix(1, 0),
+	}
 }
 
 func lease(id string, index uint64) *store.Lease {

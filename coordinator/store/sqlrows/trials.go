@@ -22,7 +22,8 @@ var (
 )
 
 func insertTrial(columns string) string {
-	return "INSERT INTO trials (" + columns + ") VALUES (" + parameters(columns) + ") ON CONFLICT (campaign, idx) DO NOTHING RETURNING id"
+	return "INSERT INTO trials (" + columns + ") VALUES (" + parameters(columns) +
+		") ON CONFLICT (campaign, idx) DO NOTHING RETURNING id"
 }
 
 // AddTrial implements store.Tx.

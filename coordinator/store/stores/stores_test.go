@@ -48,7 +48,7 @@ func TestOpenFails(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage")
 	require.NoError(t, os.WriteFile(garbage, []byte("this is not a database, however long one looks at it"), 0o600))
 	for url, want := range map[string]string{
-		"mysql://host/misstep":        `"mysql" are not supported; supported are memory:, postgres://USER@HOST/DATABASE, sqlite:FILE, and`,
+		"mysql://host/misstep":        `"mysql" are not supported; supported are memory:, postgres://USER@HOST/DATABASE, sqlite:`,
 		"postgres://127.0.0.1:1/none": "start the server",
 		"memory:name":                 "expected nothing after memory:",
 		"sqlite:":                     "expected the path of a database file",

@@ -142,7 +142,8 @@ func (r *rows) jobs(tx store.Tx, campaigns []*store.Campaign) error {
 func (r *rows) leases(tx store.Tx) error {
 	leases, err := tx.Leases(store.LeaseFilter{})
 	for _, l := range leases {
-		r.row(l.ID, l.Runner, l.Job.Campaign, l.Job.Index, int64(l.Job.Failures), int64(l.Job.Lost), l.Recipe, l.Granted, l.Deadline)
+		r.row(l.ID, l.Runner, l.Job.Campaign, l.Job.Index, int64(l.Job.Failures), int64(l.Job.Lost), l.Recipe, l.Granted,
+			l.Deadline)
 	}
 	return err
 }

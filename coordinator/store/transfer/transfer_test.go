@@ -50,8 +50,8 @@ func fill(t *testing.T, s store.Store) {
 			}))
 			require.NoError(t, tx.PutJob(store.Job{Campaign: id, Index: 90_000, Failures: 1, NotBefore: at}))
 			require.NoError(t, tx.PutLease(&store.Lease{
-				ID: "L" + id, Runner: "r", Job: store.Job{Campaign: id, Index: 90_001}, Recipe: &misstepv1.Recipe{Seed: 5}, Granted: at,
-				Deadline: at.Add(time.Minute),
+				ID: "L" + id, Runner: "r", Job: store.Job{Campaign: id, Index: 90_001}, Recipe: &misstepv1.Recipe{Seed: 5},
+				Granted: at, Deadline: at.Add(time.Minute),
 			}))
 		}
 		for i := range uint64(trials) {
@@ -87,8 +87,8 @@ func TestThereAndBack(t *testing.T) {
 		rows[table.Name] = table.Rows
 	}
 	assert.Equal(t, map[string]uint64{
-		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1, "reproductions": 1,
-		"workers": 1,
+		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1,
+		"reproductions": 1, "workers": 1,
 	}, rows)
 	told := map[string]uint64{}
 	have, err := Copy(t.Context(), source, database, func(table string, rows uint64) { told[table] = rows })
@@ -108,7 +108,9 @@ func TestThereAndBack(t *testing.T) {
 				n += h.N
 			}
 			assert.EqualValues(t, (trials+9)/10, n)
-			trial, err := tx.AddTrial(&store.Trial{Campaign: "C3", Index: 1, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}})
+			trial, err := tx.AddTrial(&store.Trial{
+				Campaign: "C3", Index: 1, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{},
+			})
 			require.NoError(t, err)
 			assert.EqualValues(t, 3*(trials-1)+3, trial)
 			decision, err := tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})

@@ -84,7 +84,8 @@ func start(settings ...string) (*Server, error) {
 			return nil, errors.Join(err, os.RemoveAll(s.dir))
 		}
 	}
-	initdb := s.command("initdb", "-D", s.data(), "-U", Superuser, "--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8")
+	initdb := s.command("initdb", "-D", s.data(), "-U", Superuser, "--auth=trust", "--no-sync", "--encoding=UTF8",
+		"--locale=C.UTF-8")
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, errors.Join(fmt.Errorf("initdb: %w\n%s", err, out), os.RemoveAll(s.dir))
 	}
