@@ -58,6 +58,11 @@ var generalOptions = []Option{
 		"exactly these methods, class/Internal.name(desc)result a line; contradicts methods, include and exclude",
 	},
 	{
+		"jfr", "0, 1", "0, in a recipe 1 where JFR records", "",
+		"leaves the classes that JFR itself instruments (up to JDK 22) uninstrumented: its code there runs before the push " +
+			"and after the pop",
+	},
+	{
 		"perturb", "path of a file", "none", "perturbation",
 		"plan by which threads perturb themselves at instrumentation points (mechanism: agent)",
 	},

@@ -30,6 +30,8 @@ type Options struct {
 	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and
 	// Exclude.
 	Only []string
+	// JFR says that JFR records in the JVM: the classes that it instruments itself are left out, whatever else chooses them.
+	JFR bool
 	// Checks maps a check's name to its share (recipe.Check.ShareOf says of what); for liveness any value above 0 means on. A check
 	// that is missing is off.
 	Checks map[string]float64
@@ -96,6 +98,9 @@ func (o Options) String() string {
 		if len(o.Exclude) > 0 {
 			add("exclude", strings.Join(o.Exclude, ";"))
 		}
+	}
+	if o.JFR && o.NeedsMethods() {
+		add("jfr", "1")
 	}
 	var intervals []recipe.Check
 	for _, c := range recipe.AgentChecks() {

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -29,7 +31,7 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 	return Options{
 		Out: out, Seed: r.GetSeed(), Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(),
 		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
-		Checks: checks, Reference: reference, Liveness: liveness,
+		JFR: jfrRecords(r), Checks: checks, Reference: reference, Liveness: liveness,
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
 		Tap: tapOf(r), TapAsgct: TapAsgctShare, Sites: recipe.NeedsSites(r.GetChecks()),
 		Stacks: stacksOf(r),
@@ -48,6 +50,13 @@ func tapOf(r *misstepv1.Recipe) string {
 		return ""
 	}
 	return taps[r.GetProfiler().GetName()]
+}
+
+// jfrRecords reports whether JFR records in the JVM of a recipe: as its profiler, or by a flag. async-profiler's option that starts
+// it, jfrsync, is one that no recipe may give; that the program starts it a recipe does not say.
+func jfrRecords(r *misstepv1.Recipe) bool {
+	return r.GetProfiler().GetName() == recipe.ProfilerJFR ||
+		slices.ContainsFunc(r.GetJvmFlags(), func(f string) bool { return strings.HasPrefix(f, "-XX:StartFlightRecording") })
 }
 
 // leastStacks is the least time between two calls of Thread.getAllStackTraces(): each stops all threads.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,5 +29,25 @@ func TestTapOfARecipe(t *testing.T) {
 	}
 	for _, p := range recipe.Profilers() {
 		assert.NotEmpty(t, taps[p.Name], "the signals of %s", p.Name)
+	}
+}
+
+// The agent is told that JFR records, which instruments classes of its own.
+func TestJFRRecords(t *testing.T) {
+	for _, c := range []struct {
+		r    *misstepv1.Recipe
+		want bool
+	}{
+		{&misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: recipe.ProfilerJFR}}, true},
+		{&misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: recipe.ProfilerAsync}}, false},
+		{&misstepv1.Recipe{JvmFlags: []string{"-Xint", "-XX:StartFlightRecording:settings=profile"}}, true},
+		{&misstepv1.Recipe{JvmFlags: []string{"-Xint"}}, false},
+	} {
+		c.r.Checks = []*misstepv1.Check{{Name: recipe.AsgctShadow}}
+		o := OptionsOf(c.r, "/o")
+		assert.Equal(t, c.want, o.JFR, c.r)
+		assert.Equal(t, c.want, strings.Contains(o.String(), ",jfr=1"), o)
+		o.Checks, o.Tap, o.Stacks = map[string]float64{recipe.Liveness: 1}, "", 0
+		assert.NotContains(t, o.String(), "jfr", "nothing is instrumented")
 	}
 }

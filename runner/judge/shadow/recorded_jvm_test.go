@@ -39,13 +39,14 @@ func (r recorded) judge(change func(*recording.Event)) *Judge {
 }
 
 // run runs a program, whose arguments end with its class and what it takes, under the flags of a profiler that writes file.
-func run(t *testing.T, j testenv.JDK, in Input, tap, dir, file string, flags, program []string) recorded {
+func run(t *testing.T, j testenv.JDK, in Input, o agent.Options, file string, flags, program []string) recorded {
 	t.Helper()
+	dir := filepath.Dir(file)
+	o.Out, o.Seed = dir, 1
 	a, err := agent.Find(testenv.Agent(t))
 	require.NoError(t, err)
 	patch, err := agent.Prepare(t.Context(), a, j.Tool("java"), j.Feature, t.TempDir(), j.Digest)
 	require.NoError(t, err)
-	o := agent.Options{Out: dir, Seed: 1, Ratio: 0.5, Tap: tap}
 	arguments, err := agent.JVMArgs(a, patch, j.Feature, o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -74,6 +75,9 @@ func run(t *testing.T, j testenv.JDK, in Input, tap, dir, file string, flags, pr
 	return r
 }
 
+// half instruments half of the methods.
+func half(tap string) agent.Options { return agent.Options{Ratio: 0.5, Tap: tap} }
+
 // mix returns the arguments that run the workload of that name; the test skips where it is not built.
 func mix(t *testing.T) []string {
 	t.Helper()
@@ -94,7 +98,7 @@ func TestSamplesOfJFRHaveTheShadowOfTheirSignal(t *testing.T) {
 			flags := []string{
 				"-XX:StartFlightRecording=filename=" + file + ",settings=" + settings, "-XX:FlightRecorderOptions=stackdepth=1024",
 			}
-			r := run(t, testenv.Catalogued(t, name), Input{Check: "jfr-shadow", Source: JFR}, "both", dir, file, flags, mix(t))
+			r := run(t, testenv.Catalogued(t, name), Input{Check: "jfr-shadow", Source: JFR}, half("both"), file, flags, mix(t))
 			requireJudged(t, r)
 			requireFaultsSeen(t, r)
 		})
@@ -112,7 +116,7 @@ func TestSamplesOfAsyncProfilerHaveTheShadowOfTheirSignal(t *testing.T) {
 			file := filepath.Join(dir, "r.jfr")
 			flags := []string{"-agentpath:" + library + "=start,event=ctimer,interval=1ms,cstack=" + walker + ",jfr,file=" + file}
 			in := Input{Check: "profiler-shadow", Source: AsyncProfiler, Walker: walker}
-			r := run(t, testenv.Catalogued(t, "jdk25"), in, "prof", dir, file, flags, mix(t))
+			r := run(t, testenv.Catalogued(t, "jdk25"), in, half("prof"), file, flags, mix(t))
 			requireJudged(t, r)
 			requireFaultsSeen(t, r)
 		})

@@ -61,7 +61,7 @@ public final class Agent {
     Class.forName(Patch.SHADOW.replace('/', '.'), true, null);
     warmUp();
     makeModulesRead(instrumentation);
-    instrumentation.addTransformer(new Transformer(choice, list), true);
+    instrumentation.addTransformer(new Transformer(choice, list, Options.jfr(options)), true);
     Native.ready();
   }
 

@@ -21,6 +21,7 @@ import java.util.Set;
  *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 1
  *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 1, all
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
+ *   <li>{@code jfr}: 1 where JFR records in this JVM, see {@link Untouchable#isClassOfJfr}
  *   <li>{@code stacks}: microseconds between the stack traces of {@link StackSampler}; absent means
  *       none
  *   <li>{@code only}: path of a UTF-8 file with one "package/Class.name(descriptor)result" a line;
@@ -82,6 +83,11 @@ final class Options {
   static long stacksNanos(String options) {
     String micros = value(options, "stacks=");
     return micros.isEmpty() ? 0 : Long.parseLong(micros) * 1000;
+  }
+
+  /** Whether JFR records in this JVM. */
+  static boolean jfr(String options) {
+    return value(options, "jfr=").equals("1");
   }
 
   /** The value behind "key=", empty when there is none. */

@@ -36,11 +36,18 @@ final class Transformer implements ClassFileTransformer {
   private final Instrumenter instrumenter = new Instrumenter(Patch.SHADOW);
   private final Instrumenter.Choice choice;
   private final MethodList list;
+  private final boolean jfr;
 
-  /** List may be null. */
-  Transformer(Instrumenter.Choice choice, MethodList list) {
+  /**
+   * Makes a transformer.
+   *
+   * @param list may be null
+   * @param jfr whether JFR records in this JVM
+   */
+  Transformer(Instrumenter.Choice choice, MethodList list, boolean jfr) {
     this.choice = choice;
     this.list = list;
+    this.jfr = jfr;
   }
 
   @Override
@@ -50,7 +57,9 @@ final class Transformer implements ClassFileTransformer {
       Class<?> redefined,
       ProtectionDomain domain,
       byte[] file) {
-    if (className == null || Untouchable.isClass(className)) {
+    if (className == null
+        || Untouchable.isClass(className)
+        || jfr && Untouchable.isClassOfJfr(className)) {
       return null;
     }
     try {

@@ -1,8 +1,9 @@
 package misstep.agent;
 
 /**
- * Classes that are never instrumented, each with its reason. Classes loaded before the agent and
- * hidden classes need no entry: the JVM never shows them to a transformer.
+ * Classes that are never instrumented, or not where JFR records, each with its reason. Classes
+ * loaded before the agent and hidden classes need no entry: the JVM never shows them to a
+ * transformer.
  *
  * <p>The reasons about virtual threads are those of JDK 21 and later; AgentIT tests them by a
  * program with virtual threads whose shadow stacks must stay balanced.
@@ -57,6 +58,31 @@ final class Untouchable {
   };
 
   /**
+   * The JDK's classes that JFR itself instruments as it starts, up to JDK 22. Its transformer comes
+   * after the agent's: a method that reads or writes calls JFR's code before the push and after the
+   * pop, a constructor of these exceptions after the pop. Whatever is called there has its caller
+   * on the stack but not on the shadow. (JDK 8, 11, 17, 21, package jdk.jfr.internal.instrument:
+   * JDKEvents.addInstrumentation, ConstructorWriter, the classes with a JIInstrumentationTarget.
+   * Gone with JDK-8308995 and JDK-8319374 in 22 and JDK-8331876 in 23: the JDK's classes call
+   * events by themselves since.)
+   *
+   * <p>JFR's starting shows also those of them to the agent that were loaded before it.
+   */
+  private static final String[] OF_JFR = {
+    "java/io/FileInputStream",
+    "java/io/FileOutputStream",
+    "java/io/RandomAccessFile",
+    "sun/nio/ch/FileChannelImpl",
+    "sun/nio/ch/SocketChannelImpl",
+    "java/net/SocketInputStream", // 8 and 11
+    "java/net/SocketOutputStream",
+    "java/net/Socket$SocketInputStream", // 17 and 21
+    "java/net/Socket$SocketOutputStream",
+    "java/lang/Throwable",
+    "java/lang/Error",
+  };
+
+  /**
    * Annotations of single methods that are left alone, in classes of the boot loader, whose
    * annotations of this kind the JVM obeys.
    */
@@ -78,6 +104,16 @@ final class Untouchable {
     for (String entry : NAMES) {
       int last = entry.length() - 1;
       if (entry.charAt(last) == '*' ? name.regionMatches(0, entry, 0, last) : name.equals(entry)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Tells whether JFR instruments the class of this internal name where it records. */
+  static boolean isClassOfJfr(String name) {
+    for (String entry : OF_JFR) {
+      if (name.equals(entry)) {
         return true;
       }
     }

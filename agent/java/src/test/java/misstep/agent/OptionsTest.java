@@ -39,6 +39,13 @@ class OptionsTest {
   }
 
   @Test
+  void whetherJfrRecords() {
+    assertTrue(Options.jfr("out=/tmp/x,jfr=1"));
+    assertFalse(Options.jfr("out=/tmp/x,jfr=0"));
+    assertFalse(Options.jfr("out=/tmp/x"));
+  }
+
+  @Test
   void defaultsAreThoseOfTheNativeHalf() throws IOException {
     assertTrue(Options.methodChoice("out=/tmp/x").chooses("a/B", "m", "()V"));
     assertFalse(Options.methodChoice("out=/tmp/x,methods=0").chooses("a/B", "m", "()V"));

@@ -36,6 +36,21 @@ class UntouchableTest {
     assertEquals(expected, Untouchable.isClass(name), name);
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "java/io/FileOutputStream, true",
+    "java/io/FileOutputStream$1, false",
+    "java/net/Socket$SocketInputStream, true",
+    "java/net/SocketInputStream, true",
+    "java/net/Socket, false",
+    "java/lang/Throwable, true",
+    "java/lang/Exception, false",
+  })
+  void classesThatJfrInstruments(String name, boolean expected) {
+    assertEquals(expected, Untouchable.isClassOfJfr(name), name);
+    assertEquals(false, Untouchable.isClass(name), name);
+  }
+
   @Test
   void annotationsOfTheList() {
     assertTrue(Untouchable.isAnnotation("Ljdk/internal/vm/annotation/ChangesCurrentThread;"));
