@@ -97,7 +97,7 @@ func compare(s *sample) verdict {
 		return verdict{void: voidUndecided}
 	case descended(s) && s.biased:
 		return verdict{rule: ruleSafepoint}
-	case descended(s):
+	case descended(s), outside(s) && moved(s, mostInlined): // an execution sample, which has no mark
 		return verdict{void: voidUndecided}
 	}
 	keys := sureKeys(s.stack)
@@ -160,7 +160,9 @@ func inlineImprecision(s *sample) bool {
 				return false
 			}
 			alone := k == 1 && root.bci == 0
-			return alone && len(rest) <= mostInlined || within(rest, s.stack[len(below):], nearby, framesOff(s, root))
+			upper := s.stack[len(below):]
+			return alone && len(rest) <= mostInlined || within(rest, upper, nearby, framesOff(s, root)) ||
+				elsewhere(s, root, rest, upper)
 		}) {
 			return true
 		}
@@ -172,31 +174,56 @@ func inlineImprecision(s *sample) bool {
 // tell what is inlined and the signal hit the code of root, whatever that can stand for. Five were seen, in AsyncGetCallTrace's
 // answer of the same instant, too (docs/figures/0013-recordings.md).
 func framesOff(s *sample, root *frame) int {
-	if s.kinds && root.method != nil && root.name == s.code {
+	if hit(s, root) {
 		return mostInlined
 	}
 	return nearby + 1
+}
+
+// hit reports whether the signal hit the code of root, and the frames' kinds tell what is inlined there.
+func hit(s *sample, root *frame) bool { return s.kinds && root.method != nil && root.name == s.code }
+
+// elsewhere reports whether a trace may be of another place of the compiled code that the signal hit, further off than nearby: all
+// that is inlined comes from one record of debug info, of this place or of another one. In a recursion the frames of two places may
+// look like a trace with some missing, but then the newest one is right: here it is not (docs/figures/0013-recordings.md).
+func elsewhere(s *sample, root *frame, rest []uint32, upper []frame) bool {
+	keys := keysOf(upper)
+	if !hit(s, root) || len(rest) == 0 || len(keys) < 2 || keys[len(keys)-1] == rest[len(rest)-1] {
+		return false
+	}
+	rest, keys = apart(rest, keys)
+	return len(rest) <= mostInlined && len(keys) <= mostInlined && !thinned(rest, keys)
 }
 
 // within reports whether the upper parts of a shadow and of a trace may be of two places of which the thread can get from one to
 // the other at once, with at most so many entries and frames. They are not where one of them is the other without some: frames are
 // missing, or too many.
 func within(rest []uint32, upper []frame, mostEntries, mostFrames int) bool {
-	keys := make([]uint32, 0, len(upper))
-	for i := range upper {
-		if upper[i].method != nil && upper[i].key != 0 {
-			keys = append(keys, upper[i].key)
-		}
-	}
-	common := 0 // inlined methods around both places are no difference, however many
-	for common < min(len(rest), len(keys)) && rest[common] == keys[common] {
-		common++
-	}
-	rest, keys = rest[common:], keys[common:]
+	rest, keys := apart(rest, keysOf(upper))
 	if len(rest) > mostEntries || len(keys) > mostFrames {
 		return false
 	}
 	return !thinned(rest, keys) && (len(keys) == 0 || !thinned(rest, keys[:len(keys)-1]))
+}
+
+// keysOf are the instrumented methods of some frames.
+func keysOf(frames []frame) []uint32 {
+	keys := make([]uint32, 0, len(frames))
+	for i := range frames {
+		if frames[i].method != nil && frames[i].key != 0 {
+			keys = append(keys, frames[i].key)
+		}
+	}
+	return keys
+}
+
+// apart leaves out what two places have in common: inlined methods around both are no difference, however many.
+func apart(a, b []uint32) (_, _ []uint32) {
+	common := 0
+	for common < min(len(a), len(b)) && a[common] == b[common] {
+		common++
+	}
+	return a[common:], b[common:]
 }
 
 // thinned reports whether one of two sequences is the other without some of it, and neither is empty.

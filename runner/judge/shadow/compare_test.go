@@ -88,10 +88,18 @@ func TestComparison(t *testing.T) {
 		"inlined around both places":          {"a r b c d x y z", "a r:c b:n c:n d:n p:n", precisely, verdict{rule: ruleInline}},
 		"inlined, too far above both":         {"a r b x1 x2 x3 x4 x5", "a r:c b:n p:n", precisely, verdict{kind: missing, at: 3}},
 		"inlined, far above the place":        {"a r", "a r:c b:n c:n d:n e:n f:n g:n h:n", inCompiled, verdict{rule: ruleInline}},
+		"inlined, another place far off":      {"a r b x1 x2 x3 x4 x5", "a r:c b:n p:n q:n", inCompiled, verdict{rule: ruleInline}},
+		"the same, and the top is right":      {"a r b x1 x2 x3 x4 q", "a r:c b:n p:n q:n", inCompiled, verdict{kind: foreign, at: 3}},
+		"far off, and wrong below":            {"c r b x1 x2 x3 x4 x5", "a r:c b:n p:n q:n", inCompiled, verdict{kind: foreign}},
+		"the same of other code":              {"a r b x1 x2 x3 x4 x5", "a r:c b:n p:n q:n", precisely, verdict{kind: foreign, at: 3}},
+		"far off, some of them missing":       {"a r b x1 x2 x3 x4 x5", "a r:c b:n x3:n", inCompiled, verdict{kind: missing, at: 3}},
+		"another place of a recursion":        {"a r f l r f x y", "a r:c f:n r:n f:n p:n", inCompiled, verdict{rule: ruleInline}},
+		"a recursion without some of it":      {"a r f l r f x y", "a r:c f:n r:n f:n y:n", inCompiled, verdict{kind: foreign, at: 3}},
 		"the same, and not all is inlined":    {"a r", "a r:c b:c c:n d:n e:n f:n g:n h:n", inCompiled, verdict{kind: extra, at: 2}},
 		"the same of what is not compiled":    {"a r", "a r:c b:n c:n d:n e:n f:n g:n h:n", precisely, verdict{kind: extra, at: 2}},
 		"returned and called from C code":     {"a b r u v w x y", "a b q z", inNative, verdict{rule: ruleSafepoint}},
 		"the same, and wrong below":           {"a b r u v w x y", "c b q z", inNative, verdict{kind: foreign}},
+		"returned and called, and no mark":    {"a b r u v w x y", "a b q z", unmarked, verdict{void: voidUndecided}},
 		"another compiled method":             {"a r x", "a s:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"inlined, and wrong below":            {"a b r x", "a r:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"an interpreted method has no inline": {"a r x y", "a r p -q", precisely, verdict{kind: foreign, at: 2}},
@@ -139,6 +147,7 @@ func cut(s *sample)       { s.cut = true }
 
 func inCompiled(s *sample)   { s.kinds, s.state, s.code = true, stateCompiled, "r" }
 func inNative(s *sample)     { s.later, s.biased, s.state = true, true, stateNative }
+func unmarked(s *sample)     { s.later, s.state = true, stateNative }
 func interpreting(s *sample) { s.later, s.state = true, stateInterpreted }
 func compiling(s *sample)    { s.later, s.state = true, stateCompiled }
 

@@ -8,12 +8,19 @@ import "misstep/runner/recording"
 // the signal may differ, all below it must agree. Of a stub or C code the compiled caller may be gone, with all that is inlined
 // there.
 func safepointBias(s *sample) bool {
+	if s.biased && outside(s) {
+		return moved(s, mostInlined)
+	}
+	return moved(s, nearby)
+}
+
+// outside reports whether the signal hit neither an interpreted frame nor compiled code.
+func outside(s *sample) bool { return s.state == stateStub || s.state == stateNative }
+
+// moved reports whether at most so many entries may be gone before the safepoint, and some frames new.
+func moved(s *sample, entries int) bool {
 	if !s.later || !s.bottom {
 		return false
-	}
-	entries := nearby
-	if s.biased && (s.state == stateStub || s.state == stateNative) {
-		entries = mostInlined
 	}
 	for i := len(s.stack); i > 0 && i >= len(s.stack)-mostAbove; i-- {
 		if align(s.stack[:i], above(s, i), s.shadow, func(n int, _ tolerances) bool {
