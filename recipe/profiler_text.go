@@ -26,7 +26,8 @@ func ProfilerText(p *misstepv1.Profiler) string {
 // ParseProfiler reads what ProfilerText returns. The error lists everything that is wrong with it.
 func ParseProfiler(text string) (*misstepv1.Profiler, error) {
 	if text == "" {
-		return nil, fmt.Errorf("expected NAME[,INTERVAL][,OPTION]…, got nothing: write %q for no profiler", ProfilerNone)
+		return nil, fmt.Errorf("expected NAME[,INTERVAL][,OPTION]…, for example jfr,1ms, got nothing: NAME is one of %s",
+			strings.Join(append([]string{ProfilerNone}, anyProfiler...), ", "))
 	}
 	words := strings.Split(text, ",")
 	p := &misstepv1.Profiler{Name: words[0]}

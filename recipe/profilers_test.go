@@ -93,8 +93,8 @@ func TestProfilersAsText(t *testing.T) {
 		"jfr":                             {Name: "jfr"},
 		"jfr,1ms":                         {Name: "jfr", Interval: durationpb.New(time.Millisecond)},
 		"async-profiler,cstack=vmx,alloc": {Name: "async-profiler", Options: []string{"cstack=vmx", "alloc"}},
-		"jfr,1.5ms,jdk.ThreadPark#period=1": {
-			Name: "jfr", Interval: durationpb.New(1500 * time.Microsecond), Options: []string{"jdk.ThreadPark#period=1"},
+		"jfr,1.5ms,jdk.ThreadPark#threshold=1 ms": {
+			Name: "jfr", Interval: durationpb.New(1500 * time.Microsecond), Options: []string{"jdk.ThreadPark#threshold=1 ms"},
 		},
 	} {
 		got, err := recipe.ParseProfiler(text)
@@ -104,10 +104,10 @@ func TestProfilersAsText(t *testing.T) {
 	}
 	require.Equal(t, "none", recipe.ProfilerText(nil))
 	for text, want := range map[string]string{
-		"":                `write "none" for no profiler`,
+		"":                "got nothing: NAME is one of none, jfr, async-profiler",
 		"jrf":             "did you mean jfr?",
 		"jfr,1ns":         "from 100µs to 1s, got 1ns",
-		"jfr,1ms,2ms":     `profiler.options[0]: expected a setting`,
+		"jfr,1ms,2ms":     `profiler.options[0]: "2ms" is an interval, which is a field of its own`,
 		"none,1ms":        "only with a profiler",
 		"async-profiler,": "profiler.options[0]: expected one option",
 	} {
@@ -120,13 +120,13 @@ func TestBoundsOfAProfilersOptions(t *testing.T) {
 	problems := func(options ...string) []recipe.Violation {
 		return recipe.Validate(&misstepv1.Recipe{Profiler: &misstepv1.Profiler{Name: "jfr", Options: options}})
 	}
-	require.Empty(t, problems("jdk.A#b="+strings.Repeat("x", 1000)))
-	for _, bad := range []string{"jdk.A#b=" + strings.Repeat("x", 1100), "jdk.A#b=\x00", "jdk.A#b=\n", "", "jdk.A#b=1,2"} {
+	require.Empty(t, problems("own.A#b="+strings.Repeat("x", 1000)))
+	for _, bad := range []string{"own.A#b=" + strings.Repeat("x", 1100), "own.A#b=\x00", "own.A#b=\n", "", "own.A#b=1,2"} {
 		require.Len(t, problems(bad), 1, "%q", bad)
 	}
 	many := make([]string, 65)
 	for i := range many {
-		many[i] = fmt.Sprintf("jdk.A#b%d=1", i)
+		many[i] = fmt.Sprintf("own.A#b%d=1", i)
 	}
 	require.Empty(t, problems(many[:64]...))
 	require.Len(t, problems(many...), 1)
@@ -136,7 +136,7 @@ func TestBoundsOfAProfilersOptions(t *testing.T) {
 func TestAProfilerIsReduced(t *testing.T) {
 	r := &misstepv1.Recipe{
 		Profiler: &misstepv1.Profiler{
-			Name: "jfr", Interval: durationpb.New(time.Millisecond), Options: []string{"maxchunksize=1M", "jdk.ThreadPark#period=1"},
+			Name: "jfr", Interval: durationpb.New(time.Millisecond), Options: []string{"maxchunksize=1M", "jdk.ThreadPark#threshold=1ms"},
 		},
 		Checks:          []*misstepv1.Check{{Name: recipe.JfrShadow}, {Name: recipe.JfrChunks}, {Name: recipe.Liveness}},
 		Instrumentation: &misstepv1.Instrumentation{Ratio: 0.5},
@@ -152,7 +152,7 @@ func TestAProfilerIsReduced(t *testing.T) {
 				e.Drop(smaller) // nothing is left to drop
 			}
 		}
-		want := []string{"maxchunksize=1M", "jdk.ThreadPark#period=1", "interval 1ms"}
+		want := []string{"maxchunksize=1M", "jdk.ThreadPark#threshold=1ms", "interval 1ms"}
 		if itself {
 			want = append(want, "jfr")
 		}
@@ -172,7 +172,7 @@ func TestAProfilerIsReduced(t *testing.T) {
 // What can be read is written so that it is read again, and is a profiler that recipes may have.
 func FuzzParseProfiler(f *testing.F) {
 	for _, text := range []string{
-		"none", "jfr,1ms,maxchunksize=1M", "async-profiler,cstack=vmx,alloc", "jfr,jdk.A#b=x=y", "jfr,1ms,1ms",
+		"none", "jfr,1ms,maxchunksize=1M", "async-profiler,cstack=vmx,alloc", "jfr,own.A#b=x=y", "jfr,1ms,1ms",
 	} {
 		f.Add(text)
 	}

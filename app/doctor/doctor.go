@@ -38,11 +38,13 @@ type Diagnosis struct {
 // makeHome says which catalogue `make hunt` uses, for those who have run it and wonder where its JDKs are.
 const makeHome = "`make hunt` keeps its catalogue in build/home of the source tree: MISSTEP_HOME=build/home selects it"
 
-// Examine examines the machine and the installation.
-func Examine(ctx context.Context, i local.Installation) []Diagnosis {
-	all := append([]Diagnosis{catalogues(i.Home)}, jdks(ctx, i)...)
+// Examine examines the machine and the installation. say gets a line before each thing that takes seconds.
+func Examine(ctx context.Context, i local.Installation, say func(format string, args ...any)) []Diagnosis {
+	all := append([]Diagnosis{catalogues(i.Home)}, jdks(ctx, i, say)...)
 	all = append(all, workloads(i))
+	say("looking for what virtual machines need")
 	all = append(all, machines(vm.Doctor(ctx, i.Home))...)
+	say("starting the helper that reads recordings")
 	all = append(all, profilers(ctx, i)...)
 	return append(all, tool("gdb", "native stacks of hung JVMs", "apt-get install gdb"),
 		tool("patchelf", "JDKs of other Debian suites", "apt-get install patchelf"),
@@ -63,7 +65,7 @@ func catalogues(home string) Diagnosis {
 }
 
 // jdks starts every JDK of the catalogue under the agent.
-func jdks(ctx context.Context, i local.Installation) []Diagnosis {
+func jdks(ctx context.Context, i local.Installation, say func(format string, args ...any)) []Diagnosis {
 	artefacts, err := i.Agent()
 	if err != nil {
 		return []Diagnosis{{"agent", Missing, err.Error(), "make agent"}}
@@ -79,7 +81,8 @@ func jdks(ctx context.Context, i local.Installation) []Diagnosis {
 			"misstep jdk add jdk17 /usr/lib/jvm/java-17-openjdk-amd64; " + makeHome,
 		})
 	}
-	for _, entry := range entries {
+	for n, entry := range entries {
+		say("starting %s under the agent, %d of %d", entry.Name, n+1, len(entries))
 		d := Diagnosis{Name: "JDK " + entry.Name, State: OK, Detail: fmt.Sprintf("%s, starts under the agent", entry.Version)}
 		if err := tryAgent(ctx, artefacts, filepath.Join(entry.Path, "bin", "java"), entry, i.PatchCache()); err != nil {
 			d.State, d.Detail = Limited, err.Error()

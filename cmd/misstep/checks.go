@@ -58,7 +58,8 @@ func (c *checksCommand) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		return e.json(checkWords{words, raws(counts)})
 	}
-	return renderWords(e.stdout, words, counts, c.Campaign != "" || c.Outcome != "")
+	renderWords(e.stdout, words, counts, c.Campaign != "" || c.Outcome != "")
+	return nil
 }
 
 func (c *checksCommand) counts(ctx context.Context, e *env) ([]*misstepv1.CheckCount, error) {
@@ -92,7 +93,7 @@ func (c *checksCommand) counts(ctx context.Context, e *env) ([]*misstepv1.CheckC
 }
 
 // renderWords prints one table for each list. Counts are per word, of all checks together; those of each check come after.
-func renderWords(w io.Writer, words recipe.Catalogue, counts []*misstepv1.CheckCount, counted bool) error {
+func renderWords(w io.Writer, words recipe.Catalogue, counts []*misstepv1.CheckCount, counted bool) {
 	byWord := map[string]uint64{}
 	for _, c := range counts {
 		byWord["check "+c.GetCheck()] += c.GetTotal()
@@ -106,7 +107,7 @@ func renderWords(w io.Writer, words recipe.Catalogue, counts []*misstepv1.CheckC
 			byWord["code "+strconv.Itoa(int(code))] += n
 		}
 	}
-	t := table(w)
+	var rows []textRow
 	for _, list := range []struct {
 		title, prefix string
 		words         []recipe.Word
@@ -118,18 +119,21 @@ func renderWords(w io.Writer, words recipe.Catalogue, counts []*misstepv1.CheckC
 		{"CODES of AsyncGetCallTrace, counted as unwalkable", "code ", words.Codes},
 		{"PROFILERS whose recordings are judged", "", words.Profilers},
 	} {
-		fmt.Fprintln(t, list.title)
+		rows = append(rows, textRow{cells: []string{list.title}})
 		for _, word := range list.words {
-			count := ""
-			if counted && list.prefix != "" {
-				count = strconv.FormatUint(byWord[list.prefix+word.Name], 10)
+			cells := []string{"  " + word.Name}
+			if counted {
+				count := ""
+				if list.prefix != "" {
+					count = strconv.FormatUint(byWord[list.prefix+word.Name], 10)
+				}
+				cells = append(cells, count)
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\t(%s)\n", word.Name, count, word.Meaning, word.Source)
+			rows = append(rows, textRow{cells, []string{fmt.Sprintf("%s (%s)", word.Meaning, word.Source)}})
 		}
 	}
-	if err := t.Flush(); err != nil || !counted {
-		return err
+	renderTexts(w, rows)
+	if counted {
+		renderChecks(w, counts, nil)
 	}
-	renderChecks(w, counts, nil)
-	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 
@@ -16,7 +15,7 @@ type doctorCommand struct {
 
 // Run examines the machine.
 func (c *doctorCommand) Run(ctx context.Context, e *env) error {
-	all := doctor.Examine(ctx, e.installation())
+	all := doctor.Examine(ctx, e.installation(), e.say)
 	if ctx.Err() != nil { // what was not examined would look as if it did not work
 		return app.ErrInterrupted
 	}
@@ -24,8 +23,8 @@ func (c *doctorCommand) Run(ctx context.Context, e *env) error {
 		if err := e.json(all); err != nil {
 			return err
 		}
-	} else if err := renderDiagnoses(e.stdout, all); err != nil {
-		return err
+	} else {
+		renderDiagnoses(e.stdout, all)
 	}
 	if slices.ContainsFunc(all, func(d doctor.Diagnosis) bool { return d.State == doctor.Missing }) {
 		return &exitError{code: exitFailed}
@@ -33,13 +32,14 @@ func (c *doctorCommand) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-func renderDiagnoses(w io.Writer, all []doctor.Diagnosis) error {
-	t := table(w)
+func renderDiagnoses(w io.Writer, all []doctor.Diagnosis) {
+	var rows []textRow
 	for _, d := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", d.State, d.Name, d.Detail)
+		row := textRow{cells: []string{d.State, d.Name}, texts: []string{d.Detail}}
 		if d.Remedy != "" {
-			fmt.Fprintf(t, "\t\t→ %s\n", d.Remedy)
+			row.texts = append(row.texts, "→ "+d.Remedy)
 		}
+		rows = append(rows, row)
 	}
-	return t.Flush()
+	renderTexts(w, rows)
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/alecthomas/kong"
+
 	"misstep/app"
 	"misstep/app/executors"
 	"misstep/app/submission"
@@ -21,9 +23,14 @@ type runCommand struct {
 // profilerFlag is a profiler as recipe.ParseProfiler reads it, nil without the flag.
 type profilerFlag struct{ *misstepv1.Profiler }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (f *profilerFlag) UnmarshalText(text []byte) (err error) {
-	f.Profiler, err = recipe.ParseProfiler(string(text))
+// Decode implements kong.MapperValue.
+func (f *profilerFlag) Decode(ctx *kong.DecodeContext) (err error) {
+	text := ""
+	if next := ctx.Scan.Peek(); next.IsValue() {
+		text = next.String()
+		ctx.Scan.Pop()
+	}
+	f.Profiler, err = recipe.ParseProfiler(text)
 	return err
 }
 

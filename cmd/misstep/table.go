@@ -167,3 +167,42 @@ func wrap(text, first, others string, width int) []string {
 	}
 	return lines
 }
+
+// textRow is a row of cells that are never cut, and of texts below each other in the last column; without texts it is a heading.
+type textRow struct {
+	cells, texts []string
+}
+
+// renderTexts prints rows at most as wide as the terminal: the texts are wrapped within the last column.
+func renderTexts(w io.Writer, rows []textRow) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row.cells {
+			if len(row.texts) == 0 {
+				continue
+			}
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], runewidth.StringWidth(printable(cell)))
+		}
+	}
+	width, _ := sizeOf(w)
+	for _, row := range rows {
+		if len(row.texts) == 0 {
+			fmt.Fprintln(w, strings.Join(row.cells, " "))
+			continue
+		}
+		first, others := "", ""
+		for i, cell := range row.cells {
+			first += runewidth.FillRight(printable(cell), widths[i]+columnGap)
+			others += strings.Repeat(" ", widths[i]+columnGap)
+		}
+		for _, text := range row.texts {
+			for _, line := range wrap(text, first, others, width) {
+				fmt.Fprintln(w, line)
+			}
+			first = others
+		}
+	}
+}

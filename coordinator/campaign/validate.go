@@ -208,13 +208,13 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	return v.Violations
 }
 
-// howToAdd returns the command that imports an unknown workload: a suite is imported as a whole.
+// howToAdd returns the commands that import an unknown workload: a suite is imported as a whole, and Misstep's own are built.
 func howToAdd(name string, have []string) string {
 	suite, _, ok := strings.Cut(name, "/")
 	if ok && !slices.ContainsFunc(have, func(s string) bool { return strings.HasPrefix(s, suite+"/") }) {
 		return fmt.Sprintf("`misstep workload add %s --jar PATH` imports that suite", suite)
 	}
-	return "`misstep workload add` imports one"
+	return "`make catalogue` builds and adds Misstep's own, `misstep workload add FOLDER` any other"
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
