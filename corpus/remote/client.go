@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
+	"sync/atomic"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -14,17 +14,22 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/corpus"
+	"misstep/corpus/direct"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
 type client struct {
 	service misstepv1.CorpusServiceClient
+	http    direct.Client
+	// streams is true once the server has said that it signs no requests: blobs go through it.
+	streams atomic.Bool
 }
 
-// Client returns the corpus at the other end of connection. Put copies a reader that cannot seek to a temporary file if its digest
-// is unknown, because the protocol sends the digest first.
+// Client returns the corpus at the other end of connection. Where the server signs requests, the blobs themselves go straight
+// between this process and the object store. Put copies a reader that cannot seek to a temporary file if its digest or size is
+// needed first and unknown.
 func Client(connection grpc.ClientConnInterface) corpus.Store {
-	return &client{misstepv1.NewCorpusServiceClient(connection)}
+	return &client{service: misstepv1.NewCorpusServiceClient(connection)}
 }
 
 func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
@@ -55,6 +60,12 @@ func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus
 }
 
 func (c *client) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, int64, error) {
+	if !c.streams.Load() {
+		r, size, err := c.openDirect(ctx, digest)
+		if !c.signsNot(err) {
+			return r, size, err
+		}
+	}
 	action := "open remote blob " + digest.String()
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := c.service.Read(ctx, &misstepv1.ReadRequest{Digest: digest.String()})
@@ -106,19 +117,31 @@ func (c *client) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corp
 	if err := ctx.Err(); err != nil {
 		return corpus.Digest{}, 0, err
 	}
-	if want.IsZero() {
-		var err error
-		var done func()
-		if r, want, done, err = c.digestFirst(ctx, r); err != nil {
-			return corpus.Digest{}, 0, fmt.Errorf("put remote blob: %w", err)
+	if c.streams.Load() && !want.IsZero() {
+		size, err := c.write(ctx, r, want)
+		if err != nil {
+			return corpus.Digest{}, 0, err
 		}
-		defer done()
+		return want, size, nil
 	}
-	size, err := c.write(ctx, r, want)
+	p, err := prepare(ctx, r, want)
 	if err != nil {
+		return corpus.Digest{}, 0, fmt.Errorf("put remote blob: %w", err)
+	}
+	defer p.done()
+	if !c.streams.Load() {
+		err := c.putDirect(ctx, p)
+		if err == nil {
+			return p.digest, p.size, nil
+		}
+		if !c.signsNot(err) {
+			return corpus.Digest{}, 0, err
+		}
+	}
+	if _, err := c.write(ctx, io.NewSectionReader(p.data, p.start, p.size), p.digest); err != nil {
 		return corpus.Digest{}, 0, err
 	}
-	return want, size, nil
+	return p.digest, p.size, nil
 }
 
 func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (int64, error) {
@@ -162,36 +185,6 @@ func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (in
 		return 0, fmt.Errorf("%s: the server reports %d bytes stored of %d", action, stored, hasher.Size())
 	}
 	return hasher.Size(), nil
-}
-
-// digestFirst digests r, which it rewinds if possible and otherwise copies to a temporary file. done closes that file.
-func (c *client) digestFirst(ctx context.Context, r io.Reader) (again io.Reader, digest corpus.Digest, done func(), err error) {
-	if seeker, ok := r.(io.ReadSeeker); ok {
-		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // fails for a pipe, which is an *os.File too
-			digest, _, err := corpus.Receive(ctx, io.Discard, seeker, corpus.Digest{}, corpus.MaxBlob)
-			if err != nil {
-				return nil, corpus.Digest{}, nil, err
-			}
-			_, err = seeker.Seek(start, io.SeekStart)
-			return seeker, digest, func() {}, err
-		}
-	}
-	file, err := os.CreateTemp("", "misstep-put-*")
-	if err != nil {
-		return nil, corpus.Digest{}, nil, err
-	}
-	// The file is unlinked at once, so that its bytes are freed however this process ends.
-	err = os.Remove(file.Name())
-	if err == nil {
-		digest, _, err = corpus.Receive(ctx, file, r, corpus.Digest{}, corpus.MaxBlob)
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, corpus.Digest{}, nil, errors.Join(err, file.Close())
-	}
-	return file, digest, func() { _ = file.Close() }, nil
 }
 
 // fromStatus converts a code and its reason to the errors of package corpus; the gRPC code remains available.

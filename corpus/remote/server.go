@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/sys/unix"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
@@ -47,9 +48,15 @@ func Shared(entries index.Index, admit Admit) Option {
 	return func(s *server) { s.index, s.admit = entries, admit }
 }
 
+// Signing lets clients read and write the blobs of signer directly, which is the object store that blobs written to the server's
+// store go to. Blobs that the store reads from elsewhere are copied there when they are first read.
+func Signing(signer corpus.Signer) Option { return func(s *server) { s.signer = signer } }
+
 type server struct {
 	misstepv1.UnimplementedCorpusServiceServer
 	store   corpus.Store
+	signer  corpus.Signer // nil if clients have no access to the object store
+	copying singleflight.Group
 	maxBlob int64
 	index   index.Index // nil if none is served
 	admit   Admit       // of entries of index
@@ -68,12 +75,9 @@ func (s *server) FindMissing(ctx context.Context, request *misstepv1.FindMissing
 	if n := len(request.GetDigests()); n > maxDigests {
 		return nil, status.Errorf(codes.InvalidArgument, "find missing: %d digests, at most %d per call", n, maxDigests)
 	}
-	digests := make([]corpus.Digest, len(request.GetDigests()))
-	for i, text := range request.GetDigests() {
-		var err error
-		if digests[i], err = parse(text); err != nil {
-			return nil, err
-		}
+	digests, err := parseAll(request.GetDigests())
+	if err != nil {
+		return nil, err
 	}
 	missing, err := s.store.Missing(ctx, digests)
 	if err != nil {
@@ -155,6 +159,17 @@ func parse(text string) (corpus.Digest, error) {
 	return digest, nil
 }
 
+func parseAll(texts []string) ([]corpus.Digest, error) {
+	digests := make([]corpus.Digest, len(texts))
+	for i, text := range texts {
+		var err error
+		if digests[i], err = parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return digests, nil
+}
+
 // toStatus converts a store's error to the code that corpus.proto specifies, with a reason that the client converts back.
 func toStatus(err error) error {
 	var mismatch *corpus.MismatchError
@@ -208,6 +223,10 @@ func (c *chunks) Read(p []byte) (int, error) {
 	n := copy(p, c.data)
 	c.data = c.data[n:]
 	return n, nil
+}
+
+func errTooLarge(size uint64) error {
+	return fmt.Errorf("%d bytes are more than this server accepts: %w", size, corpus.ErrTooLarge)
 }
 
 // bounded fails with corpus.ErrTooLarge where io.LimitReader would truncate silently.

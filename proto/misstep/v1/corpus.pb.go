@@ -9,6 +9,7 @@ package misstepv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -306,6 +307,318 @@ func (x *WriteResponse) GetSize() uint64 {
 	return 0
 }
 
+// SignReadsRequest names the blobs to read.
+type SignReadsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// digests of the blobs.
+	Digests       []string `protobuf:"bytes,1,rep,name=digests,proto3" json:"digests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignReadsRequest) Reset() {
+	*x = SignReadsRequest{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignReadsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignReadsRequest) ProtoMessage() {}
+
+func (x *SignReadsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignReadsRequest.ProtoReflect.Descriptor instead.
+func (*SignReadsRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SignReadsRequest) GetDigests() []string {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
+// SignReadsResponse has the requests to make.
+type SignReadsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// requests, of method GET, in the order of the digests; one without a url for a blob that is not stored.
+	Requests      []*SignedRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignReadsResponse) Reset() {
+	*x = SignReadsResponse{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignReadsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignReadsResponse) ProtoMessage() {}
+
+func (x *SignReadsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignReadsResponse.ProtoReflect.Descriptor instead.
+func (*SignReadsResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SignReadsResponse) GetRequests() []*SignedRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// SignWritesRequest names the blobs to write.
+type SignWritesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// blobs with their sizes.
+	Blobs         []*BlobSize `protobuf:"bytes,1,rep,name=blobs,proto3" json:"blobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignWritesRequest) Reset() {
+	*x = SignWritesRequest{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignWritesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignWritesRequest) ProtoMessage() {}
+
+func (x *SignWritesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignWritesRequest.ProtoReflect.Descriptor instead.
+func (*SignWritesRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SignWritesRequest) GetBlobs() []*BlobSize {
+	if x != nil {
+		return x.Blobs
+	}
+	return nil
+}
+
+// BlobSize is a blob that a client has.
+type BlobSize struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// digest of the blob.
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// size of the blob in bytes.
+	Size          uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BlobSize) Reset() {
+	*x = BlobSize{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BlobSize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BlobSize) ProtoMessage() {}
+
+func (x *BlobSize) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BlobSize.ProtoReflect.Descriptor instead.
+func (*BlobSize) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *BlobSize) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *BlobSize) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// SignWritesResponse has the requests to make.
+type SignWritesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// requests, of method PUT, in the order of the blobs; one without a url for a blob that is stored already.
+	Requests      []*SignedRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignWritesResponse) Reset() {
+	*x = SignWritesResponse{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignWritesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignWritesResponse) ProtoMessage() {}
+
+func (x *SignWritesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignWritesResponse.ProtoReflect.Descriptor instead.
+func (*SignWritesResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SignWritesResponse) GetRequests() []*SignedRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+// SignedRequest is an HTTP request to an object store that needs no further credentials.
+type SignedRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// url with the signature.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// headers that are part of the signature: they must be sent as they are.
+	Headers map[string]string `protobuf:"bytes,2,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// expires is the time until which the object store accepts the request.
+	Expires *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires,proto3" json:"expires,omitempty"`
+	// size of the blob in bytes.
+	Size          uint64 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedRequest) Reset() {
+	*x = SignedRequest{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedRequest) ProtoMessage() {}
+
+func (x *SignedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedRequest.ProtoReflect.Descriptor instead.
+func (*SignedRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SignedRequest) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *SignedRequest) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *SignedRequest) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
+func (x *SignedRequest) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // ListEntriesRequest asks for a page of the index.
 type ListEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -317,7 +630,7 @@ type ListEntriesRequest struct {
 
 func (x *ListEntriesRequest) Reset() {
 	*x = ListEntriesRequest{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[6]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +642,7 @@ func (x *ListEntriesRequest) String() string {
 func (*ListEntriesRequest) ProtoMessage() {}
 
 func (x *ListEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[6]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +655,7 @@ func (x *ListEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntriesRequest.ProtoReflect.Descriptor instead.
 func (*ListEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListEntriesRequest) GetPageToken() string {
@@ -365,7 +678,7 @@ type ListEntriesResponse struct {
 
 func (x *ListEntriesResponse) Reset() {
 	*x = ListEntriesResponse{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[7]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -377,7 +690,7 @@ func (x *ListEntriesResponse) String() string {
 func (*ListEntriesResponse) ProtoMessage() {}
 
 func (x *ListEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[7]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -390,7 +703,7 @@ func (x *ListEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntriesResponse.ProtoReflect.Descriptor instead.
 func (*ListEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListEntriesResponse) GetEntries() []string {
@@ -418,7 +731,7 @@ type AddEntryRequest struct {
 
 func (x *AddEntryRequest) Reset() {
 	*x = AddEntryRequest{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[8]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -430,7 +743,7 @@ func (x *AddEntryRequest) String() string {
 func (*AddEntryRequest) ProtoMessage() {}
 
 func (x *AddEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[8]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -443,7 +756,7 @@ func (x *AddEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddEntryRequest.ProtoReflect.Descriptor instead.
 func (*AddEntryRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AddEntryRequest) GetEntry() string {
@@ -462,7 +775,7 @@ type AddEntryResponse struct {
 
 func (x *AddEntryResponse) Reset() {
 	*x = AddEntryResponse{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[9]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +787,7 @@ func (x *AddEntryResponse) String() string {
 func (*AddEntryResponse) ProtoMessage() {}
 
 func (x *AddEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[9]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +800,7 @@ func (x *AddEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddEntryResponse.ProtoReflect.Descriptor instead.
 func (*AddEntryResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{15}
 }
 
 var File_misstep_v1_corpus_proto protoreflect.FileDescriptor
@@ -495,7 +808,7 @@ var File_misstep_v1_corpus_proto protoreflect.FileDescriptor
 const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/corpus.proto\x12\n" +
-	"misstep.v1\".\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\".\n" +
 	"\x12FindMissingRequest\x12\x18\n" +
 	"\adigests\x18\x01 \x03(\tR\adigests\"/\n" +
 	"\x13FindMissingResponse\x12\x18\n" +
@@ -508,7 +821,26 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"#\n" +
 	"\rWriteResponse\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x04R\x04size\"3\n" +
+	"\x04size\x18\x01 \x01(\x04R\x04size\",\n" +
+	"\x10SignReadsRequest\x12\x18\n" +
+	"\adigests\x18\x01 \x03(\tR\adigests\"J\n" +
+	"\x11SignReadsResponse\x125\n" +
+	"\brequests\x18\x01 \x03(\v2\x19.misstep.v1.SignedRequestR\brequests\"?\n" +
+	"\x11SignWritesRequest\x12*\n" +
+	"\x05blobs\x18\x01 \x03(\v2\x14.misstep.v1.BlobSizeR\x05blobs\"6\n" +
+	"\bBlobSize\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\"K\n" +
+	"\x12SignWritesResponse\x125\n" +
+	"\brequests\x18\x01 \x03(\v2\x19.misstep.v1.SignedRequestR\brequests\"\xe9\x01\n" +
+	"\rSignedRequest\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12@\n" +
+	"\aheaders\x18\x02 \x03(\v2&.misstep.v1.SignedRequest.HeadersEntryR\aheaders\x124\n" +
+	"\aexpires\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\x04R\x04size\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"3\n" +
 	"\x12ListEntriesRequest\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x01 \x01(\tR\tpageToken\"W\n" +
@@ -517,11 +849,14 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"'\n" +
 	"\x0fAddEntryRequest\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\"\x12\n" +
-	"\x10AddEntryResponse2\xf3\x02\n" +
+	"\x10AddEntryResponse2\x8a\x04\n" +
 	"\rCorpusService\x12N\n" +
 	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\x12;\n" +
 	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse0\x01\x12>\n" +
-	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse(\x01\x12N\n" +
+	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse(\x01\x12H\n" +
+	"\tSignReads\x12\x1c.misstep.v1.SignReadsRequest\x1a\x1d.misstep.v1.SignReadsResponse\x12K\n" +
+	"\n" +
+	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\x12N\n" +
 	"\vListEntries\x12\x1e.misstep.v1.ListEntriesRequest\x1a\x1f.misstep.v1.ListEntriesResponse\x12E\n" +
 	"\bAddEntry\x12\x1b.misstep.v1.AddEntryRequest\x1a\x1c.misstep.v1.AddEntryResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
@@ -537,35 +872,52 @@ func file_misstep_v1_corpus_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_corpus_proto_rawDescData
 }
 
-var file_misstep_v1_corpus_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_misstep_v1_corpus_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_misstep_v1_corpus_proto_goTypes = []any{
-	(*FindMissingRequest)(nil),  // 0: misstep.v1.FindMissingRequest
-	(*FindMissingResponse)(nil), // 1: misstep.v1.FindMissingResponse
-	(*ReadRequest)(nil),         // 2: misstep.v1.ReadRequest
-	(*ReadResponse)(nil),        // 3: misstep.v1.ReadResponse
-	(*WriteRequest)(nil),        // 4: misstep.v1.WriteRequest
-	(*WriteResponse)(nil),       // 5: misstep.v1.WriteResponse
-	(*ListEntriesRequest)(nil),  // 6: misstep.v1.ListEntriesRequest
-	(*ListEntriesResponse)(nil), // 7: misstep.v1.ListEntriesResponse
-	(*AddEntryRequest)(nil),     // 8: misstep.v1.AddEntryRequest
-	(*AddEntryResponse)(nil),    // 9: misstep.v1.AddEntryResponse
+	(*FindMissingRequest)(nil),    // 0: misstep.v1.FindMissingRequest
+	(*FindMissingResponse)(nil),   // 1: misstep.v1.FindMissingResponse
+	(*ReadRequest)(nil),           // 2: misstep.v1.ReadRequest
+	(*ReadResponse)(nil),          // 3: misstep.v1.ReadResponse
+	(*WriteRequest)(nil),          // 4: misstep.v1.WriteRequest
+	(*WriteResponse)(nil),         // 5: misstep.v1.WriteResponse
+	(*SignReadsRequest)(nil),      // 6: misstep.v1.SignReadsRequest
+	(*SignReadsResponse)(nil),     // 7: misstep.v1.SignReadsResponse
+	(*SignWritesRequest)(nil),     // 8: misstep.v1.SignWritesRequest
+	(*BlobSize)(nil),              // 9: misstep.v1.BlobSize
+	(*SignWritesResponse)(nil),    // 10: misstep.v1.SignWritesResponse
+	(*SignedRequest)(nil),         // 11: misstep.v1.SignedRequest
+	(*ListEntriesRequest)(nil),    // 12: misstep.v1.ListEntriesRequest
+	(*ListEntriesResponse)(nil),   // 13: misstep.v1.ListEntriesResponse
+	(*AddEntryRequest)(nil),       // 14: misstep.v1.AddEntryRequest
+	(*AddEntryResponse)(nil),      // 15: misstep.v1.AddEntryResponse
+	nil,                           // 16: misstep.v1.SignedRequest.HeadersEntry
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 }
 var file_misstep_v1_corpus_proto_depIdxs = []int32{
-	0, // 0: misstep.v1.CorpusService.FindMissing:input_type -> misstep.v1.FindMissingRequest
-	2, // 1: misstep.v1.CorpusService.Read:input_type -> misstep.v1.ReadRequest
-	4, // 2: misstep.v1.CorpusService.Write:input_type -> misstep.v1.WriteRequest
-	6, // 3: misstep.v1.CorpusService.ListEntries:input_type -> misstep.v1.ListEntriesRequest
-	8, // 4: misstep.v1.CorpusService.AddEntry:input_type -> misstep.v1.AddEntryRequest
-	1, // 5: misstep.v1.CorpusService.FindMissing:output_type -> misstep.v1.FindMissingResponse
-	3, // 6: misstep.v1.CorpusService.Read:output_type -> misstep.v1.ReadResponse
-	5, // 7: misstep.v1.CorpusService.Write:output_type -> misstep.v1.WriteResponse
-	7, // 8: misstep.v1.CorpusService.ListEntries:output_type -> misstep.v1.ListEntriesResponse
-	9, // 9: misstep.v1.CorpusService.AddEntry:output_type -> misstep.v1.AddEntryResponse
-	5, // [5:10] is the sub-list for method output_type
-	0, // [0:5] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	11, // 0: misstep.v1.SignReadsResponse.requests:type_name -> misstep.v1.SignedRequest
+	9,  // 1: misstep.v1.SignWritesRequest.blobs:type_name -> misstep.v1.BlobSize
+	11, // 2: misstep.v1.SignWritesResponse.requests:type_name -> misstep.v1.SignedRequest
+	16, // 3: misstep.v1.SignedRequest.headers:type_name -> misstep.v1.SignedRequest.HeadersEntry
+	17, // 4: misstep.v1.SignedRequest.expires:type_name -> google.protobuf.Timestamp
+	0,  // 5: misstep.v1.CorpusService.FindMissing:input_type -> misstep.v1.FindMissingRequest
+	2,  // 6: misstep.v1.CorpusService.Read:input_type -> misstep.v1.ReadRequest
+	4,  // 7: misstep.v1.CorpusService.Write:input_type -> misstep.v1.WriteRequest
+	6,  // 8: misstep.v1.CorpusService.SignReads:input_type -> misstep.v1.SignReadsRequest
+	8,  // 9: misstep.v1.CorpusService.SignWrites:input_type -> misstep.v1.SignWritesRequest
+	12, // 10: misstep.v1.CorpusService.ListEntries:input_type -> misstep.v1.ListEntriesRequest
+	14, // 11: misstep.v1.CorpusService.AddEntry:input_type -> misstep.v1.AddEntryRequest
+	1,  // 12: misstep.v1.CorpusService.FindMissing:output_type -> misstep.v1.FindMissingResponse
+	3,  // 13: misstep.v1.CorpusService.Read:output_type -> misstep.v1.ReadResponse
+	5,  // 14: misstep.v1.CorpusService.Write:output_type -> misstep.v1.WriteResponse
+	7,  // 15: misstep.v1.CorpusService.SignReads:output_type -> misstep.v1.SignReadsResponse
+	10, // 16: misstep.v1.CorpusService.SignWrites:output_type -> misstep.v1.SignWritesResponse
+	13, // 17: misstep.v1.CorpusService.ListEntries:output_type -> misstep.v1.ListEntriesResponse
+	15, // 18: misstep.v1.CorpusService.AddEntry:output_type -> misstep.v1.AddEntryResponse
+	12, // [12:19] is the sub-list for method output_type
+	5,  // [5:12] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_corpus_proto_init() }
@@ -579,7 +931,7 @@ func file_misstep_v1_corpus_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_corpus_proto_rawDesc), len(file_misstep_v1_corpus_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

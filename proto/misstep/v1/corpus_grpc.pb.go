@@ -22,6 +22,8 @@ const (
 	CorpusService_FindMissing_FullMethodName = "/misstep.v1.CorpusService/FindMissing"
 	CorpusService_Read_FullMethodName        = "/misstep.v1.CorpusService/Read"
 	CorpusService_Write_FullMethodName       = "/misstep.v1.CorpusService/Write"
+	CorpusService_SignReads_FullMethodName   = "/misstep.v1.CorpusService/SignReads"
+	CorpusService_SignWrites_FullMethodName  = "/misstep.v1.CorpusService/SignWrites"
 	CorpusService_ListEntries_FullMethodName = "/misstep.v1.CorpusService/ListEntries"
 	CorpusService_AddEntry_FullMethodName    = "/misstep.v1.CorpusService/AddEntry"
 )
@@ -38,6 +40,11 @@ const (
 // manifest, then the files that it lacks. Runners store evidence before they report its outcome, so a finding never points to
 // nothing.
 //
+// Object stores. Where the blobs are in a bucket, a client need not send them through this service: SignReads and SignWrites answer
+// with HTTP requests that this server has signed, each for one blob and for a bounded time; a write also for its size and digest,
+// which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses Read
+// and Write. Whoever knows a digest may read that blob; there is no list of blobs.
+//
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
 type CorpusServiceClient interface {
@@ -48,6 +55,12 @@ type CorpusServiceClient interface {
 	// Write stores one blob: the digest in the first message, then its chunks in order. INVALID_ARGUMENT when the bytes have another
 	// digest or exceed the maximum size; nothing is stored then.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
+	// SignReads signs a request for each of at most 1,000 blobs, by which the client reads it from the object store, whole or with a
+	// Range header.
+	SignReads(ctx context.Context, in *SignReadsRequest, opts ...grpc.CallOption) (*SignReadsResponse, error)
+	// SignWrites signs a request for each of at most 1,000 blobs, by which the client writes it to the object store; none for a blob
+	// that is stored already. INVALID_ARGUMENT when a blob exceeds the maximum size.
+	SignWrites(ctx context.Context, in *SignWritesRequest, opts ...grpc.CallOption) (*SignWritesResponse, error)
 	// ListEntries returns a page of the index of bundles.
 	ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error)
 	// AddEntry adds an entry to the index; adding it again is harmless. INVALID_ARGUMENT when the text is not a valid entry;
@@ -105,6 +118,26 @@ func (c *corpusServiceClient) Write(ctx context.Context, opts ...grpc.CallOption
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type CorpusService_WriteClient = grpc.ClientStreamingClient[WriteRequest, WriteResponse]
 
+func (c *corpusServiceClient) SignReads(ctx context.Context, in *SignReadsRequest, opts ...grpc.CallOption) (*SignReadsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SignReadsResponse)
+	err := c.cc.Invoke(ctx, CorpusService_SignReads_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *corpusServiceClient) SignWrites(ctx context.Context, in *SignWritesRequest, opts ...grpc.CallOption) (*SignWritesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SignWritesResponse)
+	err := c.cc.Invoke(ctx, CorpusService_SignWrites_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *corpusServiceClient) ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListEntriesResponse)
@@ -137,6 +170,11 @@ func (c *corpusServiceClient) AddEntry(ctx context.Context, in *AddEntryRequest,
 // manifest, then the files that it lacks. Runners store evidence before they report its outcome, so a finding never points to
 // nothing.
 //
+// Object stores. Where the blobs are in a bucket, a client need not send them through this service: SignReads and SignWrites answer
+// with HTTP requests that this server has signed, each for one blob and for a bounded time; a write also for its size and digest,
+// which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses Read
+// and Write. Whoever knows a digest may read that blob; there is no list of blobs.
+//
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
 type CorpusServiceServer interface {
@@ -147,6 +185,12 @@ type CorpusServiceServer interface {
 	// Write stores one blob: the digest in the first message, then its chunks in order. INVALID_ARGUMENT when the bytes have another
 	// digest or exceed the maximum size; nothing is stored then.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
+	// SignReads signs a request for each of at most 1,000 blobs, by which the client reads it from the object store, whole or with a
+	// Range header.
+	SignReads(context.Context, *SignReadsRequest) (*SignReadsResponse, error)
+	// SignWrites signs a request for each of at most 1,000 blobs, by which the client writes it to the object store; none for a blob
+	// that is stored already. INVALID_ARGUMENT when a blob exceeds the maximum size.
+	SignWrites(context.Context, *SignWritesRequest) (*SignWritesResponse, error)
 	// ListEntries returns a page of the index of bundles.
 	ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error)
 	// AddEntry adds an entry to the index; adding it again is harmless. INVALID_ARGUMENT when the text is not a valid entry;
@@ -170,6 +214,12 @@ func (UnimplementedCorpusServiceServer) Read(*ReadRequest, grpc.ServerStreamingS
 }
 func (UnimplementedCorpusServiceServer) Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error {
 	return status.Error(codes.Unimplemented, "method Write not implemented")
+}
+func (UnimplementedCorpusServiceServer) SignReads(context.Context, *SignReadsRequest) (*SignReadsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SignReads not implemented")
+}
+func (UnimplementedCorpusServiceServer) SignWrites(context.Context, *SignWritesRequest) (*SignWritesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SignWrites not implemented")
 }
 func (UnimplementedCorpusServiceServer) ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListEntries not implemented")
@@ -234,6 +284,42 @@ func _CorpusService_Write_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type CorpusService_WriteServer = grpc.ClientStreamingServer[WriteRequest, WriteResponse]
 
+func _CorpusService_SignReads_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SignReadsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CorpusServiceServer).SignReads(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CorpusService_SignReads_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CorpusServiceServer).SignReads(ctx, req.(*SignReadsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _CorpusService_SignWrites_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SignWritesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CorpusServiceServer).SignWrites(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CorpusService_SignWrites_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CorpusServiceServer).SignWrites(ctx, req.(*SignWritesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CorpusService_ListEntries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListEntriesRequest)
 	if err := dec(in); err != nil {
@@ -280,6 +366,14 @@ var CorpusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FindMissing",
 			Handler:    _CorpusService_FindMissing_Handler,
+		},
+		{
+			MethodName: "SignReads",
+			Handler:    _CorpusService_SignReads_Handler,
+		},
+		{
+			MethodName: "SignWrites",
+			Handler:    _CorpusService_SignWrites_Handler,
 		},
 		{
 			MethodName: "ListEntries",
