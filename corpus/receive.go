@@ -37,7 +37,7 @@ func VerifyReader(r io.ReadCloser, want Digest) io.ReadCloser {
 }
 
 // ReadAll reads the whole blob. The error wraps ErrTooLarge when it has more than limit bytes.
-func ReadAll(ctx context.Context, source Source, digest Digest, limit int64) ([]byte, error) {
+func ReadAll(ctx context.Context, source Opener, digest Digest, limit int64) ([]byte, error) {
 	r, _, err := source.Open(ctx, digest)
 	if err != nil {
 		return nil, err

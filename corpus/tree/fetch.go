@@ -20,14 +20,14 @@ const fetchers = 4 // concurrent downloads
 // Fetch copies the tree with the given digest from source to the new folder dst. The folder appears whole, verified and
 // on the disk, or not at all. The error wraps fs.ErrExist when dst exists already, and corpus.ErrNotFound when source
 // lacks the manifest or a file. Files are read-only, folders are not.
-func Fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst string) error {
+func Fetch(ctx context.Context, source corpus.Opener, digest corpus.Digest, dst string) error {
 	if err := fetch(ctx, source, digest, dst); err != nil {
 		return fmt.Errorf("fetch tree %s into %s: %w", digest, dst, err)
 	}
 	return nil
 }
 
-func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst string) error {
+func fetch(ctx context.Context, source corpus.Opener, digest corpus.Digest, dst string) error {
 	if _, err := os.Lstat(dst); err == nil {
 		return fs.ErrExist
 	}
@@ -46,10 +46,7 @@ func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst 
 	defer unlock()
 	defer os.RemoveAll(temporary)
 	if err := fill(ctx, source, m, temporary); err != nil {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-			return fmt.Errorf("the disk or quota is full; free space there (%d MiB needed): %w", m.Size()>>20+1, err)
-		}
-		return err
+		return explain(err, m)
 	}
 	if err := os.Chmod(temporary, 0o755); err != nil {
 		return err
@@ -64,7 +61,7 @@ func fetch(ctx context.Context, source corpus.Source, digest corpus.Digest, dst 
 }
 
 // Open reads and checks the manifest with the given digest.
-func Open(ctx context.Context, source corpus.Source, digest corpus.Digest) (Manifest, error) {
+func Open(ctx context.Context, source corpus.Opener, digest corpus.Digest) (Manifest, error) {
 	text, err := corpus.ReadAll(ctx, source, digest, MaxText)
 	if err != nil {
 		return Manifest{}, fmt.Errorf("manifest: %w", err)
@@ -75,8 +72,8 @@ func Open(ctx context.Context, source corpus.Source, digest corpus.Digest) (Mani
 	return Parse(text)
 }
 
-// fill creates m's entries in dir. os.Root ensures once more that nothing is written outside.
-func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) error {
+// fill creates m's entries in dir, which may have some of them already. os.Root ensures once more that nothing is written outside.
+func fill(ctx context.Context, source corpus.Opener, m Manifest, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -88,7 +85,7 @@ func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) err
 		switch {
 		case ctx.Err() != nil:
 		case e.Kind == KindDir:
-			if err := root.Mkdir(e.Path, 0o755); err != nil {
+			if err := root.Mkdir(e.Path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 				return errors.Join(err, group.Wait())
 			}
 		case e.isFile():
@@ -101,7 +98,7 @@ func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) err
 	// Links come last: no file is written through one.
 	for e := range m.Entries() {
 		if e.Kind == KindLink {
-			if err := root.Symlink(e.Target, e.Path); err != nil {
+			if err := root.Symlink(e.Target, e.Path); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
 		}
@@ -109,7 +106,10 @@ func fill(ctx context.Context, source corpus.Source, m Manifest, dir string) err
 	return syncAll(dir)
 }
 
-func fetchFile(ctx context.Context, source corpus.Source, root *os.Root, e Entry) (err error) {
+func fetchFile(ctx context.Context, source corpus.Opener, root *os.Root, e Entry) (err error) {
+	if there, err := keep(ctx, root, e); err != nil || there {
+		return err
+	}
 	blob, _, err := source.Open(ctx, e.Digest)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
@@ -127,11 +127,7 @@ func fetchFile(ctx context.Context, source corpus.Source, root *os.Root, e Entry
 	if size != e.Size {
 		return fmt.Errorf("%s: blob %s does not have the %d bytes that the manifest lists", e.Path, e.Digest, e.Size)
 	}
-	mode := fs.FileMode(0o444)
-	if e.Kind == KindExecutable {
-		mode = 0o555
-	}
-	return file.Chmod(mode)
+	return file.Chmod(e.mode())
 }
 
 // syncAll syncs the file system that holds dir: one call instead of one fsync for each of a JDK's files.

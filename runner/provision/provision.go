@@ -1,20 +1,18 @@
 // Package provision finds the JDK and the workload that a recipe names: in the local catalogues first, else in the corpus by
 // digest.
 //
-// Trees from the corpus are kept in a cache folder under their digest. They are verified while they are fetched and become visible
-// atomically, so any number of runners may share a cache.
+// Trees from the corpus are kept in a cache folder under their digest (tree.Cache), which all runners of a host share. They are
+// verified while they are fetched, once for all of them, and become visible atomically.
 package provision
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 
 	"misstep/corpus"
 	"misstep/corpus/tree"
@@ -45,9 +43,6 @@ type Provider struct {
 	Corpus corpus.Source
 	// Cache is the folder for fetched trees.
 	Cache string
-
-	mu       sync.Mutex
-	fetching map[corpus.Digest]*sync.Mutex
 }
 
 // JDK returns JAVA_HOME and feature version of a JDK, found by its digest, or by its name if a recipe written by hand has no
@@ -122,39 +117,16 @@ func (p *Provider) workloadDir(ctx context.Context, want *misstepv1.Workload) (s
 	return dir, nil
 }
 
-// fetch fetches a tree into the cache, once for any number of concurrent calls.
+// fetch fetches a tree into the cache, once for any number of concurrent calls on this host.
 func (p *Provider) fetch(ctx context.Context, digest corpus.Digest) (string, error) {
 	if p.Corpus == nil {
 		return "", runner.Permanent(fmt.Errorf("there is no corpus to fetch %s from; add it to the catalogue", digest))
 	}
-	lock := p.lock(digest)
-	lock.Lock()
-	defer lock.Unlock()
-	dir := filepath.Join(p.Cache, digest.Hex())
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return dir, nil
+	dir, err := tree.Cache{Dir: p.Cache}.Get(ctx, p.Corpus, digest)
+	if errors.Is(err, corpus.ErrNotFound) {
+		err = runner.Permanent(err)
 	}
-	err := tree.Fetch(ctx, p.Corpus, digest, dir)
-	switch {
-	case err == nil, errors.Is(err, fs.ErrExist): // another process was faster
-		return dir, nil
-	case errors.Is(err, corpus.ErrNotFound):
-		return "", runner.Permanent(err)
-	default:
-		return "", err
-	}
-}
-
-func (p *Provider) lock(digest corpus.Digest) *sync.Mutex {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fetching == nil {
-		p.fetching = map[corpus.Digest]*sync.Mutex{}
-	}
-	if p.fetching[digest] == nil {
-		p.fetching[digest] = &sync.Mutex{}
-	}
-	return p.fetching[digest]
+	return dir, err
 }
 
 // FeatureOf reads the feature version from the file release, which nearly every JDK build has: JAVA_VERSION="17.0.15", or
