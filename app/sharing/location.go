@@ -2,25 +2,22 @@
 package sharing
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
 	"misstep/app/station"
 	"misstep/coordinator/store/stores"
-	"misstep/corpus/blob"
 	"misstep/corpus/index"
 	"misstep/corpus/localdir"
 	"misstep/corpus/remote"
 )
 
 // LocationHelp says which locations Open accepts.
-const LocationHelp = "a folder, grpc://HOST:PORT, or s3://BUCKET/PREFIX?endpoint=URL"
+const LocationHelp = "a folder, grpc://HOST:PORT, or " + station.BucketHelp
 
 // Open connects to the corpus at a location; a folder may be that of a hunt or coordinator. done ends the connection.
 func Open(ctx context.Context, location string) (c index.Corpus, done func(), err error) {
@@ -56,11 +53,7 @@ func locate(ctx context.Context, location string) (index.Corpus, func(), error) 
 		done := func() { _ = connection.Close() }
 		return index.Corpus{Store: remote.Client(connection), Index: remote.Index(connection)}, done, nil
 	case scheme == "s3" && u.Host != "":
-		endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
-			"https://s3.amazonaws.com")
-		store, err := blob.Open(ctx, u.Host, u.Path, blob.Options{
-			Endpoint: endpoint, Region: cmp.Or(u.Query().Get("region"), os.Getenv("AWS_REGION")),
-		})
+		store, err := station.OpenBucket(ctx, location)
 		if err != nil {
 			return index.Corpus{}, nil, err
 		}

@@ -1,6 +1,7 @@
 package station
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,6 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
-	"misstep/corpus/index"
-	"misstep/corpus/localdir"
 	"misstep/corpus/overlay"
 	"misstep/corpus/remote"
 	"misstep/known"
@@ -39,30 +38,36 @@ type Coordinator struct {
 	stopRunning func()
 }
 
-// Open opens or makes the folder of a coordinator: the store, and the corpus in blobs/. The sources extra
-// are served as well. Shared bundles must satisfy the policy.
-func Open(dir string, config coordinator.Config, policy share.Policy, extra ...corpus.Source) (*Coordinator, error) {
-	return OpenOn(context.Background(), dir, dir, config, policy, extra...)
+// Place is where a coordinator keeps everything.
+type Place struct {
+	// Dir is its folder, with the store.
+	Dir string
+	// Store is the URL of the store (see stores.Open) in place of the folder's own; empty is the folder's.
+	Store string
+	// Blobs is the location of the bucket with its blobs; empty keeps them where they were, or else in the folder.
+	Blobs string
 }
 
-// OpenOn is Open with the store that a URL names (see stores.Open) in place of the folder's own.
-func OpenOn(
-	ctx context.Context, url, dir string, config coordinator.Config, policy share.Policy, extra ...corpus.Source,
+// Open opens or makes the folder of a coordinator: the store, and the corpus. The sources extra are served as well. Shared bundles
+// must satisfy the policy.
+func Open(
+	ctx context.Context, place Place, config coordinator.Config, policy share.Policy, extra ...corpus.Source,
 ) (*Coordinator, error) {
 	logger := config.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	url := cmp.Or(place.Store, place.Dir)
 	st, err := stores.OpenLogged(ctx, url, logger)
 	if err != nil {
 		return nil, err
 	}
 	config.Shared = stores.Shared(url)
-	local, err := localdir.New(BlobsPath(dir))
+	kept, err := OpenBlobs(ctx, place.Dir, place.Blobs)
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	blobs := overlay.New(local, extra...)
+	blobs := overlay.New(kept.Store, extra...)
 	config.Store, config.Known, config.Strategies = st, known.Default(), Strategies()
 	server := grpc.NewServer(coordinator.ServerOptions()...)
 	c := coordinator.New(config)
@@ -73,8 +78,11 @@ func OpenOn(
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
-	shared := remote.Shared(index.Folder(BlobsPath(dir)), policy.Check)
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, shared))
+	options := []remote.Option{remote.Shared(kept.Index, policy.Check)}
+	if kept.Bucket != nil {
+		options = append(options, remote.Signing(kept.Bucket))
+	}
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, options...))
 	stop := func() {
 		cancel()
 		running.Wait()
@@ -102,9 +110,6 @@ func (c *Coordinator) Serve(ctx context.Context, listener net.Listener) error {
 	err := c.server.Serve(listener)
 	return errors.Join(err, c.Close())
 }
-
-// BlobsPath is the folder of the corpus in the folder of a hunt or coordinator.
-func BlobsPath(dir string) string { return filepath.Join(dir, "blobs") }
 
 // HuntTiming configures a coordinator whose runner is in the same process: short rounds, and leases that expire soon after a
 // restart.

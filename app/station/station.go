@@ -59,7 +59,7 @@ func client(conn *grpc.ClientConn, close func()) *Station {
 
 // Embed opens or makes the coordinator of a folder inside this process and connects to it.
 func Embed(dir string, config coordinator.Config) (*Station, error) {
-	s, err := Open(dir, config, share.Policy{})
+	s, err := Open(context.Background(), Place{Dir: dir}, config, share.Policy{})
 	if err != nil {
 		return nil, err
 	}

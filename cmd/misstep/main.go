@@ -15,6 +15,7 @@ import (
 
 	"misstep/app"
 	"misstep/app/sharing"
+	"misstep/app/station"
 	"misstep/deploy/jdk"
 )
 
@@ -127,6 +128,7 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(
 		kong.Help(helpWithExitCodes),
 		kong.Vars{
 			"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep", "location": sharing.LocationHelp,
+			"bucket":  station.BucketHelp,
 			"sources": jdk.SourceForms,
 		},
 		kong.Writers(stdout, stderr),

@@ -23,6 +23,7 @@ type coordinatorCommand struct {
 	Listen    string        `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
 	Dir       string        `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
 	Store     string        `help:"Store in place of the folder's own, e.g. postgres://USER@HOST/DATABASE, which several coordinators may share. The password belongs into PGPASSWORD or ~/.pgpass." placeholder:"URL"`
+	Blobs     string        `help:"Bucket of an S3-compatible store for evidence, JDKs and workloads, to which runners then have direct access: ${bucket} (default: where they were, else in the folder)." env:"MISSTEP_BLOBS" placeholder:"LOCATION"`
 	LeaseTime time.Duration `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
 	notifyFlags
 }
@@ -51,7 +52,7 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		logger.Warn("others on this machine see the password in --store in the list of processes",
 			"remedy", "give it in PGPASSWORD or ~/.pgpass")
 	}
-	s, err := station.OpenOn(ctx, cmp.Or(c.Store, c.Dir), c.Dir, config, policy, trees...)
+	s, err := station.Open(ctx, station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs}, config, policy, trees...)
 	if err != nil {
 		return err
 	}
