@@ -85,6 +85,9 @@ type TrialRows interface {
 	AddTrial(t *Trial) (id uint64, err error)
 	// Trials returns at most limit trials of a campaign with ids greater than after, lowest first.
 	Trials(campaign string, after uint64, limit int) ([]*Trial, error)
+	// PutOutcome replaces the outcome of the trial with that id by one for which Trial.Counts is the same; ErrNotFound. Nothing else
+	// changes.
+	PutOutcome(id uint64, o *misstepv1.Outcome) error
 }
 
 // FindingRows are the findings by id, with the counts from which their rates are computed. All counts are computed from the

@@ -311,6 +311,22 @@ func (t *tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, e
 	return out, nil
 }
 
+func (t *tx) PutOutcome(id uint64, o *misstepv1.Outcome) error {
+	if !t.writable {
+		return errReadOnly
+	}
+	i, found := slices.BinarySearchFunc(t.s.trials, id, func(row *store.Trial, id uint64) int { return cmp.Compare(row.ID, id) })
+	if !found {
+		return fmt.Errorf("trial %d: %w", id, store.ErrNotFound)
+	}
+	old := t.s.trials[i]
+	t.undo = append(t.undo, func() { t.s.trials[i] = old })
+	row := cloneTrial(old)
+	row.Outcome = proto.CloneOf(o)
+	t.s.trials[i] = row
+	return nil
+}
+
 func cloneFinding(f *store.Finding) *store.Finding {
 	return &store.Finding{Proto: proto.CloneOf(f.Proto), Weight: f.Weight}
 }

@@ -93,3 +93,16 @@ func (t *Tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, e
 	}, "SELECT id, idx, recipe, outcome, failure, findings, ended FROM trials WHERE campaign = ? AND id > ? ORDER BY id LIMIT ?",
 		campaign, int64(after), limit)
 }
+
+// PutOutcome implements store.Tx.
+func (t *Tx) PutOutcome(id uint64, o *misstepv1.Outcome) error {
+	raw, err := Marshal(o)
+	if err != nil {
+		return fmt.Errorf("write the outcome of trial %d: %w", id, err)
+	}
+	n, err := t.change(fmt.Sprintf("store the outcome of trial %d", id), "UPDATE trials SET outcome = ? WHERE id = ?", raw, int64(id))
+	if err == nil && n == 0 {
+		err = fmt.Errorf("trial %d: %w", id, store.ErrNotFound)
+	}
+	return err
+}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -131,4 +132,46 @@ func oneResult(t *testing.T, s store.Store) {
 		require.Len(t, list, 1)
 		assert.Equal(t, "first", list[0].Outcome.GetReason())
 	})
+}
+
+// putOutcome replaces an outcome: rates do not change, and an update that fails leaves the old one.
+func putOutcome(t *testing.T, s store.Store) {
+	whole := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Evidence: []*misstepv1.Evidence{{Name: "stdout.txt"}}}
+	slim := &misstepv1.Outcome{Kind: whole.GetKind(), Aged: true}
+	recipe := &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "25"}}
+	update(t, s, func(tx store.Tx) {
+		for i := range uint64(2) {
+			_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: i, Recipe: recipe, Outcome: whole, Ended: t0})
+			require.NoError(t, err)
+		}
+	})
+	outcomes := func() (got []*misstepv1.Outcome, last uint64) {
+		view(t, s, func(tx store.Tx) {
+			list, err := tx.Trials("C1", 0, 10)
+			require.NoError(t, err)
+			for _, trial := range list {
+				equal(t, recipe, trial.Recipe)
+				got, last = append(got, trial.Outcome), trial.ID
+			}
+			counts, err := tx.Counts()
+			require.NoError(t, err)
+			require.Len(t, counts, 1)
+			assert.EqualValues(t, 2, counts[0].N)
+		})
+		return got, last
+	}
+	_, last := outcomes()
+	broken := errors.New("broken")
+	require.ErrorIs(t, s.Update(t.Context(), func(tx store.Tx) error {
+		return errors.Join(tx.PutOutcome(last, slim), broken)
+	}), broken)
+	got, _ := outcomes()
+	equal(t, whole, got[1])
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.PutOutcome(last, slim))
+		require.ErrorIs(t, tx.PutOutcome(last+1, slim), store.ErrNotFound)
+	})
+	got, _ = outcomes()
+	equal(t, whole, got[0])
+	equal(t, slim, got[1])
 }

@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"one lease for a trial", oneLease},
 		{"trials", trials},
 		{"one result for a trial", oneResult},
+		{"another outcome for a trial", putOutcome},
 		{"findings", findings},
 		{"counts and hits", countsAndHits},
 		{"decisions", decisions},

@@ -136,7 +136,9 @@ type Outcome struct {
 	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them.
 	MismatchesLeftOut uint32 `protobuf:"varint,19,opt,name=mismatches_left_out,json=mismatchesLeftOut,proto3" json:"mismatches_left_out,omitempty"`
 	// judging is the time that reading the profiler's recording and judging it took, after the JVM's end.
-	Judging       *durationpb.Duration `protobuf:"bytes,20,opt,name=judging,proto3" json:"judging,omitempty"`
+	Judging *durationpb.Duration `protobuf:"bytes,20,opt,name=judging,proto3" json:"judging,omitempty"`
+	// aged is true for the outcome of a trial without a finding of which a coordinator has kept only kind, reason, host and times.
+	Aged          bool `protobuf:"varint,21,opt,name=aged,proto3" json:"aged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -309,6 +311,13 @@ func (x *Outcome) GetJudging() *durationpb.Duration {
 		return x.Judging
 	}
 	return nil
+}
+
+func (x *Outcome) GetAged() bool {
+	if x != nil {
+		return x.Aged
+	}
+	return false
 }
 
 // CheckCount counts the verdicts of one check; they add up to total.
@@ -1976,7 +1985,7 @@ var File_misstep_v1_run_proto protoreflect.FileDescriptor
 const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"\x14misstep/v1/run.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\a\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9a\a\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.misstep.v1.OutcomeKindR\x04kind\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1b\n" +
@@ -2000,7 +2009,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\rrecipe_digest\x18\x11 \x01(\tR\frecipeDigest\x12\x12\n" +
 	"\x04host\x18\x12 \x01(\tR\x04host\x12.\n" +
 	"\x13mismatches_left_out\x18\x13 \x01(\rR\x11mismatchesLeftOut\x123\n" +
-	"\ajudging\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\ajudging\"\xe3\x03\n" +
+	"\ajudging\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\ajudging\x12\x12\n" +
+	"\x04aged\x18\x15 \x01(\bR\x04aged\"\xe3\x03\n" +
 	"\n" +
 	"CheckCount\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x14\n" +
