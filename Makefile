@@ -184,8 +184,7 @@ lint-go: ## golangci-lint, and that go.mod is tidy
 lint-cpp: ## clang-format on C and C++, clang-tidy and thread safety analysis on the agent
 	@clang-format-19 --dry-run --Werror $(C_SOURCES)
 	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
-	@git ls-files 'agent/native/src/*.cpp' | xargs -P "$$(nproc)" -n 3 clang-tidy-19 --quiet --extra-arg=-Wthread-safety --extra-arg=-Werror=thread-safety \
-	  -p $(BUILD)/agent-native 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
+	@deploy/setup/tidy.sh $(BUILD)/agent-native 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
 
 .PHONY: lint-java
 lint-java: ## google-java-format on all Java sources
