@@ -107,7 +107,7 @@ func TestAThreadThatWaitsHasNoTurns(t *testing.T) {
 func TestBracketsFindTheLostBottom(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			r := run(t, j, brackets(), []string{"-XX:TieredStopAtLevel=1", "-Xcomp"}, "SlowClinit")
+			r := run(t, j, brackets(), compiled("SlowClinit*::*", "-XX:TieredStopAtLevel=1"), "SlowClinit")
 			requireSound(t, r)
 			found := false
 			for _, m := range r.mismatches {

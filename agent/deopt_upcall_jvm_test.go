@@ -14,10 +14,7 @@ func TestAClassLoadedWithinADeoptimisation(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			met := map[string]uint64{"gst-asgct": 0, "asgct-shadow": 0}
-			flags := []string{
-				"-Xcomp", "-XX:-TieredCompilation", "-XX:CompileCommand=quiet",
-				"-XX:CompileCommand=compileonly,DeoptUpcall*::*",
-			}
+			flags := compiled("DeoptUpcall*::*", "-XX:-TieredCompilation")
 			// Half a second each: few samples where the machine is busy.
 			for seed := uint64(1); seed <= 10 && (met["gst-asgct"] == 0 || met["asgct-shadow"] == 0); seed++ {
 				o := Options{Seed: seed, Include: []string{"DeoptUpcall*"}, Checks: allChecks(0.05), Interval: time.Millisecond}

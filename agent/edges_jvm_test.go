@@ -17,10 +17,7 @@ func TestEdgesOfEveryKindArePossible(t *testing.T) {
 	modes := map[string][]string{
 		"interpreted": {"-Xint"},
 		"mixed":       nil,
-		"c1": {
-			"-XX:TieredStopAtLevel=1", "-Xcomp", "-XX:CompileCommand=quiet",
-			"-XX:CompileCommand=compileonly,Upcalls*.*",
-		},
+		"c1":          compiled("Upcalls*.*", "-XX:TieredStopAtLevel=1"),
 	}
 	for _, j := range jvms(t) {
 		for mode, flags := range modes {
@@ -49,9 +46,6 @@ func TestEdgesOfEveryKindArePossible(t *testing.T) {
 // instance without a constructor (8; later JDKs have a native frame here), the comparison of value objects. Each was once reported
 // as impossible, so the programs do reach them.
 func TestRareEdgesArePossible(t *testing.T) {
-	only := func(methods string) []string {
-		return []string{"-Xcomp", "-XX:CompileCommand=quiet", "-XX:CompileCommand=compileonly," + methods}
-	}
 	const c1, c2, preview = "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation", "--enable-preview"
 	entries := Options{Seed: 1, Include: []string{"Rare*"}, Checks: map[string]float64{"gst-asgct": 1, "edges": 1}}
 	for _, tt := range []struct {
@@ -66,10 +60,10 @@ func TestRareEdgesArePossible(t *testing.T) {
 			"letters", "interpreted", 8, 21, entries,
 			[]string{"-Xint", "-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"},
 		},
-		{"allocate", "c2", 8, 0, entries, append(only("java.lang.invoke.DirectMethodHandle::allocateInstance"), c2)},
+		{"allocate", "c2", 8, 0, entries, compiled("java.lang.invoke.DirectMethodHandle::allocateInstance", c2)},
 		{"compare", "interpreted", 28, 28, inTurns(), []string{preview, "-Xint"}},
-		{"compare", "c1", 28, 28, inTurns(), append(only("Rare::*"), preview, c1)},
-		{"compare", "c2", 28, 0, inTurns(), append(only("Rare::*"), preview, c2)},
+		{"compare", "c1", 28, 28, inTurns(), compiled("Rare::*", preview, c1)},
+		{"compare", "c2", 28, 0, inTurns(), compiled("Rare::*", preview, c2)},
 	} {
 		for _, j := range catalogued(t) {
 			if j.feature < tt.since {

@@ -83,7 +83,7 @@ func TestFullDisk(t *testing.T) {
 
 	// Room for the flight record (144 kB), none for a mismatch.
 	fill(statusFileSize&^4095 + 4096)
-	r := run(t, j, o, []string{"-Xcomp", "-XX:TieredStopAtLevel=1"}, "Clinit")
+	r := run(t, j, o, compiled("Clinit*::*", "-XX:TieredStopAtLevel=1"), "Clinit")
 	requireSound(t, r)
 	require.NotZero(t, r.check("gst-asgct").Mismatch, "counted, though its record has no room")
 	for _, m := range r.mismatches {
