@@ -50,6 +50,21 @@ func (s *Server) recover(tx store.Tx, now time.Time) error {
 	return nil
 }
 
+// wasAway reports whether the store, or this whole process, was away for so long that leases may have ended that their runners could
+// not renew: the call itself waited, or no tick came through.
+func (s *Server) wasAway(called, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := s.config.LeaseTime / 4
+	return now.Sub(called) > limit || s.ticking && !s.served.IsZero() && now.Sub(s.served) > max(limit, 5*tickInterval)
+}
+
+func (s *Server) setTicking(to bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ticking = to
+}
+
 func (s *Server) tellInterval() time.Duration { return s.config.LeaseTime / tellsPerLeaseTime }
 
 // mayTell reports whether it is time to tell the others, and notes that it is done.

@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 type fleet struct {
 	t     *testing.T
 	store store.Store
-	now   time.Time
+
+	mu  sync.Mutex
+	now time.Time
 }
 
 func newFleet(t *testing.T, s store.Store) *fleet {
@@ -27,7 +30,12 @@ func newFleet(t *testing.T, s store.Store) *fleet {
 
 func (f *fleet) start() *coordinator.Server {
 	return coordinator.New(coordinator.Config{
-		Store: f.store, Shared: true, Clock: func() time.Time { return f.now }, LeaseTime: simLease,
+		Store: f.store, Shared: true, LeaseTime: simLease,
+		Clock: func() time.Time {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.now
+		},
 	})
 }
 
@@ -45,10 +53,16 @@ func (f *fleet) call(s *coordinator.Server, runner string, held ...*misstepv1.Le
 	return resp.GetDesired()
 }
 
+func (f *fleet) jump(by time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.now = f.now.Add(by)
+}
+
 func (f *fleet) pass(by time.Duration, alive ...*coordinator.Server) {
 	f.t.Helper()
 	for end := f.now.Add(by); f.now.Before(end); {
-		f.now = f.now.Add(time.Second)
+		f.jump(time.Second)
 		for _, s := range alive {
 			require.NoError(f.t, s.Tick(f.t.Context()))
 		}
@@ -118,7 +132,7 @@ func TestNobodyServed(t *testing.T) {
 	f.submit(a)
 	held := f.call(a, "r1")
 	f.pass(10*time.Second, a, b)
-	f.now = f.now.Add(2 * simLease)
+	f.jump(2 * simLease)
 	assert.Equal(t, held[0].GetId(), f.call(f.start(), "r1", held...)[0].GetId())
 }
 
@@ -143,9 +157,35 @@ func TestStoreAway(t *testing.T) {
 	f.pass(10*time.Second, a, b)
 	st.wait = func() {
 		st.wait = func() {}
-		f.now = f.now.Add(2 * simLease)
+		f.jump(2 * simLease)
 	}
 	require.NoError(t, a.Tick(t.Context()))
 	assert.Equal(t, two[0].GetId(), f.call(b, "r2", two...)[0].GetId())
 	assert.Equal(t, one[0].GetId(), f.call(a, "r1", one...)[0].GetId())
+}
+
+// A process that was stopped for longer than a lease lasts costs no lease, either, though no call waited.
+func TestProcessStopped(t *testing.T) {
+	f := newFleet(t, memory.New())
+	a := f.start()
+	f.submit(a)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { a.Run(ctx) })
+	require.Eventually(t, func() bool { // its first tick tells of it
+		return f.store.View(t.Context(), func(tx store.Tx) error {
+			raw, err := tx.WorkerState("coordinators")
+			if err == nil && raw == nil {
+				err = store.ErrNotFound
+			}
+			return err
+		}) == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	held := f.call(a, "r1")
+	f.jump(2 * simLease)
+	assert.Equal(t, held[0].GetId(), f.call(a, "r1", held...)[0].GetId())
+	cancel()
+	running.Wait()
+	f.jump(2 * simLease) // without Run, time may pass unseen
+	assert.NotEqual(t, held[0].GetId(), f.call(a, "r1")[0].GetId())
 }

@@ -74,6 +74,10 @@ type Server struct {
 	// recovered is true once the leases have got a full lease time after the start, or another coordinator was there; guarded by
 	// mu.
 	recovered bool
+	// ticking is true while Run calls Tick; guarded by mu.
+	ticking bool
+	// served is the time of the last transaction; guarded by mu.
+	served time.Time
 	// told is when this coordinator last told the others of its runners; guarded by mu.
 	told time.Time
 	// draining asks all runners to finish; guarded by mu.
@@ -152,6 +156,8 @@ func (s *Server) Run(ctx context.Context) {
 		defer notifying.Wait()
 		notifying.Go(func() { s.notifier().Run(ctx) })
 	}
+	s.setTicking(true)
+	defer s.setTicking(false)
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	for {
@@ -226,7 +232,7 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 	s.mu.Unlock()
 	err := s.config.Store.Update(ctx, func(tx store.Tx) error {
 		now := s.config.Clock() // the transaction may have waited for the store, which was away
-		if !recovered || now.Sub(called) > s.config.LeaseTime/4 {
+		if !recovered || s.wasAway(called, now) {
 			if err := s.recover(tx, now); err != nil {
 				return err
 			}
@@ -241,9 +247,9 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 		}
 		return f(tx, now)
 	})
-	if err == nil && !recovered {
+	if err == nil {
 		s.mu.Lock()
-		s.recovered = true
+		s.recovered, s.served = true, s.config.Clock()
 		s.mu.Unlock()
 	}
 	return s.toStatus(err)
