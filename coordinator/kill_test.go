@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -23,6 +24,8 @@ import (
 
 	"misstep/coordinator"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/postgres"
+	"misstep/internal/testenv/pgtest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -271,14 +274,27 @@ func (f *front) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return lis.DialContext(ctx)
 }
 
-// Real gRPC, concurrent runners, and a coordinator that is replaced without notice.
+// Real gRPC, concurrent runners, and a coordinator that is replaced, or a database that is killed, without notice.
 func TestServe(t *testing.T) {
 	for name, place := range durable {
-		t.Run(name, func(t *testing.T) { testServe(t, place(t)) })
+		t.Run(name, func(t *testing.T) { testServe(t, place(t), func(replace func()) { replace() }) })
 	}
+	t.Run("postgres is killed", func(t *testing.T) {
+		server := pgtest.Start(t)
+		url := server.Database(t)
+		testServe(t, func() store.Store {
+			s, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			return s
+		}, func(func()) {
+			server.Kill()
+			require.NoError(t, server.Run())
+		})
+	})
 }
 
-func testServe(t *testing.T, place func() store.Store) {
+// testServe disturbs a campaign when half of its trials have ended.
+func testServe(t *testing.T, place func() store.Store, disturb func(replaceCoordinator func())) {
 	var stores []store.Store
 	var wg sync.WaitGroup
 	f := &front{}
@@ -340,8 +356,10 @@ func testServe(t *testing.T, place func() store.Store) {
 		})
 	}
 	<-halfway
-	f.srv.Stop() // calls under way break off
-	start()
+	disturb(func() {
+		f.srv.Stop() // calls under way break off
+		start()
+	})
 
 	var got *misstepv1.CampaignStatus
 	require.Eventually(t, func() bool {
