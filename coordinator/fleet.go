@@ -50,8 +50,8 @@ func (s *Server) recover(tx store.Tx, now time.Time) error {
 	return nil
 }
 
-// wasAway reports whether the store, or this whole process, was away for so long that leases may have ended that their runners could
-// not renew: the call itself waited, or no tick came through.
+// wasAway reports whether the store, or this whole process, was away for so long that leases may have ended that their runners
+// could not renew: the call itself waited, or no tick came through.
 func (s *Server) wasAway(called, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

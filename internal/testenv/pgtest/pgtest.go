@@ -212,7 +212,7 @@ func (s *Server) Exec(t testing.TB, database, statements string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close(ctx) //nolint:errcheck // what was to be done is done
+	defer c.Close(ctx)
 	if _, err := c.PgConn().Exec(ctx, statements).ReadAll(); err != nil {
 		t.Fatalf("%s: %v", statements, err)
 	}
