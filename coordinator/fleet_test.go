@@ -172,7 +172,7 @@ func TestProcessStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { a.Run(ctx) })
-	require.Eventually(t, func() bool { // its first tick tells of it
+	require.Eventually(t, func() bool { // its first tick leaves a row
 		return f.store.View(t.Context(), func(tx store.Tx) error {
 			raw, err := tx.WorkerState("coordinators")
 			if err == nil && raw == nil {

@@ -168,7 +168,7 @@ func (s *Store) committed(ctx context.Context, c *transaction, number int64) (bo
 	return err == nil && last == number, err
 }
 
-// unknownText maps the error of a query for a text that PostgreSQL cannot hold, one with a zero byte: no row has it.
+// unknownText maps the error of a query for a string that PostgreSQL cannot hold, one with a zero byte: no row has it.
 func unknownText(err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == "22021" {
 		return fmt.Errorf("%w (%w)", store.ErrNotFound, err)

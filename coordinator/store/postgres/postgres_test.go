@@ -134,7 +134,7 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A text that PostgreSQL cannot hold is in no row.
+// A string that PostgreSQL cannot hold is in no row.
 func TestTextWithZero(t *testing.T) {
 	s := open(t, pgtest.Database(t))
 	defer func() { require.NoError(t, s.Close()) }()

@@ -27,7 +27,7 @@ const (
 	Dollar
 )
 
-// query returns a statement with question marks in the dialect. No statement of this package has a question mark in a text.
+// query returns a statement with question marks in the dialect. No statement of this package has a question mark in a string.
 func (d Dialect) query(q string) string {
 	if d == Question {
 		return q
