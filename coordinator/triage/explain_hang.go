@@ -70,16 +70,19 @@ const (
 	ofJDKOnly  = "has frames of the JDK only"
 	forOthers  = "waits for something to do or for another thread's end"
 	forTime    = "waits for time to pass"
+	ofSampler  = "only samples the others"
 	unknownAt  = "no frames that say where it is"
 	beyond     = "at a place for which the signature has no room"
 )
 
 var leftOut = []string{
-	ofTheJVM, elsewhere, otherCycle, notInCycle, holding, forWork, ofJDKOnly, forOthers, forTime, unknownAt, beyond,
+	ofTheJVM, elsewhere, otherCycle, notInCycle, holding, forWork, ofJDKOnly, forOthers, forTime, ofSampler, unknownAt, beyond,
 }
 
 // rankReasons says why a thread is not blamed where there are better ones.
-var rankReasons = map[rank]string{waiting: forOthers, sleeping: forTime, internal: ofJDKOnly, blocked: holding, idle: forWork}
+var rankReasons = map[rank]string{
+	waiting: forOthers, sleeping: forTime, internal: ofJDKOnly, blocked: holding, idle: forWork, sampling: ofSampler,
+}
 
 func explainHang(h *misstepv1.Hang, s *misstepv1.Signature) Explanation {
 	it := hung{hang: h, places: s.GetParts()[min(1, len(s.GetParts())):], waits: newWaits(h.GetThreads()), most: mostRunning(h)}
@@ -152,6 +155,8 @@ func (h hung) thread(i int) (text, why string) {
 		why = otherCycle
 	case h.deadlocked():
 		why = notInCycle
+	case samples(t) && !h.holds[i]:
+		why = ofSampler
 	case nativeCause(h.hang.GetCause()):
 		why = elsewhere
 	case p == "":

@@ -119,7 +119,7 @@ func TestRulesOfCrashesAndHangs(t *testing.T) {
 			{Name: "worker", JavaFrames: []string{"demo.A.f(A.java)"}},
 			{Name: "worker", JavaFrames: []string{"demo.A.g(A.java)"}},
 			{Name: "Finalizer", JavaFrames: []string{"java.lang.Object.wait(Native Method)"}},
-			{Name: "native"},
+			{Name: "native"}, {Name: "JFR Thread Samp", NativeFrames: []string{"JfrStackTrace::record_thread from libjvm.so"}},
 			{Name: "sleeper", JavaFrames: []string{"java.lang.Thread.sleep(Native Method)", "demo.A.nap(A.java)"}},
 			{Name: "third", JavaFrames: []string{"demo.A.g(A.java)"}, WaitsFor: "demo.Lock", HeldBy: "worker"},
 		}},
@@ -156,7 +156,7 @@ func TestRulesOfCrashesAndHangs(t *testing.T) {
 	assert.Equal(t, "0 native and 1 Java frames; blamed: worker at demo.A.g", facts["thread worker (2)"])
 	for name, why := range map[string]string{
 		"Finalizer": "of the JVM's own", "native": "no frames that say where it is",
-		"third": "waits for a lock that another thread holds",
+		"third": "waits for a lock that another thread holds", "JFR Thread Samp": "only samples the others",
 	} {
 		assert.Contains(t, facts["thread "+name], "; left out: "+why)
 		assert.Equal(t, 1, facts["left out: "+why])

@@ -23,8 +23,9 @@ const spinning = 0.5
 
 // Hangs returns the signatures of a hang, with titles: its cause and the threads to blame, grouped by place, since pools have any
 // number of equal threads. For a hang in a walk or in the agent those are the threads in it; for a safepoint that is not reached
-// the running ones; otherwise the application's threads that are likeliest to hang (see rank). Each deadlock, a cycle of threads of
-// which each waits for the next one, is a signature of its own, whatever else hangs beside it.
+// the running ones; otherwise the application's threads that are likeliest to hang (see rank). Threads that only sample others are
+// blamed if there is no other (see samples). Each deadlock, a cycle of threads of which each waits for the next one, is a signature
+// of its own, whatever else hangs beside it.
 func Hangs(h *misstepv1.Hang) []Hit {
 	cause := h.GetCause()
 	if cause == "deadlock" {
@@ -41,7 +42,8 @@ func Hangs(h *misstepv1.Hang) []Hit {
 			continue
 		}
 		if nativeCause(cause) {
-			byRank[suspicious] = append(byRank[suspicious], place(cause, t, most))
+			r := nativeRank(cause, t, i)
+			byRank[r] = append(byRank[r], place(cause, t, most))
 			continue
 		}
 		r := rankOf(t, holds[i])
@@ -53,6 +55,15 @@ func Hangs(h *misstepv1.Hang) []Hit {
 // nativeCause reports whether a cause blames threads by their native frames or their running time.
 func nativeCause(cause string) bool {
 	return slices.Contains([]string{"in-walk", "in-agent", "starved", "safepoint"}, cause)
+}
+
+// nativeRank returns the rank of the i-th thread where native frames or running times are to blame.
+func nativeRank(cause string, t *misstepv1.HungThread, i int) rank {
+	culprit := i == 0 && (cause == "in-walk" || cause == "in-agent")
+	if samples(t) && !culprit {
+		return sampling
+	}
+	return suspicious
 }
 
 // mostRunning returns the share of the time that the busiest thread of the application ran.
@@ -69,7 +80,7 @@ func mostRunning(h *misstepv1.Hang) (most float64) {
 // ranks are beside the point, and where a dump ends early some are missing.
 func mostSuspicious(byRank map[rank][]string) []string {
 	var places []string
-	for r := suspicious; r <= idle && len(places) == 0; r++ {
+	for r := suspicious; r <= sampling && len(places) == 0; r++ {
 		of := byRank[r]
 		slices.Sort(of)
 		for _, p := range slices.Compact(of) {

@@ -20,6 +20,7 @@ const (
 	internal               // has frames of the JDK only
 	blocked                // waits for a lock that another thread of the hang holds, which is to blame
 	idle                   // waits for work, as threads of pools, selectors and timers do
+	sampling               // only samples the others, whatever they do
 )
 
 // rankOf returns a thread's rank. One that holds what others wait for is to blame, whatever it waits for itself.
@@ -29,6 +30,8 @@ func rankOf(t *misstepv1.HungThread, holds bool) rank {
 		return blocked
 	case holds:
 		return suspicious
+	case samples(t):
+		return sampling
 	case housekeeping(t), idles(t.GetJavaFrames()):
 		return idle
 	case t.GetVirtual() && app == "":
