@@ -114,9 +114,9 @@ func (m *material) shadowJudge() *shadow.Judge {
 
 // edgesJudge returns a judge of event-edges.
 func (m *material) edgesJudge() *edges.Judge {
-	walker := ""
-	if m.profiler.GetName() == recipe.ProfilerAsync {
-		walker = profiler.Walker(&misstepv1.Recipe{Profiler: m.profiler})
+	in := edges.Input{Program: m.program, Profiler: m.profiler.GetName(), Feature: m.on.Feature, Limit: 1}
+	if in.Profiler == recipe.ProfilerAsync {
+		in.Walker = profiler.Walker(&misstepv1.Recipe{Profiler: m.profiler})
 	}
-	return edges.New(m.program, m.profiler.GetName(), walker, 1)
+	return edges.New(in)
 }

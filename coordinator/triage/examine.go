@@ -10,7 +10,7 @@ import (
 func examine(m *misstepv1.Mismatch) *Facts {
 	f := &Facts{Check: m.GetCheck(), Kind: m.GetKind(), NumFrames: int(m.GetSuspect().GetNumFrames())}
 	f.Sampler = m.GetSuspect().GetSampler()
-	f.FromSignal = m.GetPc() != 0 || len(m.GetCode()) > 0
+	f.FromSignal = m.GetPc() != 0 || len(m.GetCode()) > 0 || m.GetSuspect().GetAsynchronous()
 	if r := m.GetRecordingFault(); r != nil {
 		f.Family, f.Recorded = Recording, signature.RecordedAt(r)
 		return f

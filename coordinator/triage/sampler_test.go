@@ -1,9 +1,11 @@
 package triage
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -68,6 +70,46 @@ func TestEdgesOfEvents(t *testing.T) {
 	m.Suspect.Source, m.Suspect.Sampler = "async-profiler", "vm"
 	other, _ := Mismatch(m)
 	assert.Equal(t, []string{"event-edges", "impossible-edge", "by vm: a.B.f <- a.B.main"}, other.GetParts())
+}
+
+// Where a sampler interrupts threads anywhere, the frames of an impossible edge come from wherever it read: all such edges of a
+// sampler are one finding, in whatever trial. Those of other events, and of other samplers, are findings of their own.
+func TestEdgesOfInterruptedThreadsAreOneFinding(t *testing.T) {
+	edge := func(sampler string, asynchronous bool, callee, caller string, bci int32) *misstepv1.Mismatch {
+		frame := func(method string) *misstepv1.Frame {
+			return &misstepv1.Frame{ClassName: "a.B", Method: method, Descriptor_: "()V", Bci: bci}
+		}
+		return &misstepv1.Mismatch{
+			Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: 2, Count: 3,
+			Reference: &misstepv1.Trace{Source: "bytecode", Frames: []*misstepv1.Frame{frame("called"), frame(caller), frame("main")}},
+			Suspect: &misstepv1.Trace{
+				Source: "jfr", Sampler: sampler, Asynchronous: asynchronous,
+				Frames: []*misstepv1.Frame{frame("top"), frame(callee), frame(caller), frame("main")},
+			},
+		}
+	}
+	const sample, park = "jdk.ExecutionSample", "jdk.ThreadPark"
+	first := Triage(&misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{
+		edge(sample, true, "match", "write", 3), edge(sample, true, "hash", "next", 9), edge(sample, true, "f", "g", 4),
+		edge(park, false, "f", "g", 4), edge(park, false, "f", "h", 4),
+	}})
+	require.Len(t, first, 3)
+	family := []string{"event-edges", "impossible-edge", "by jdk.ExecutionSample: top: unknown code unknown"}
+	one := slices.IndexFunc(first, func(h Hit) bool { return slices.Equal(family, h.Signature.GetParts()) })
+	require.GreaterOrEqual(t, one, 0)
+	assert.Contains(t, first[one].Title, "event-edges of jdk.ExecutionSample: a call that the bytecode cannot make")
+	second := Triage(&misstepv1.Outcome{Mismatches: []*misstepv1.Mismatch{edge(sample, true, "put", "get", 1)}})
+	require.Len(t, second, 1)
+	assert.Equal(t, first[one].ID, second[0].ID, "another trial")
+
+	sig, _ := Mismatch(edge("vm", true, "match", "write", 3))
+	assert.Equal(t, "by vm: top: unknown code unknown", sig.GetParts()[2])
+	// A walk that knew where it was, as JFR's from JDK 25 on: the edge is the place.
+	sig, _ = Mismatch(edge(sample, false, "match", "write", 3))
+	assert.Equal(t, "by jdk.ExecutionSample: a.B.match <- a.B.write", sig.GetParts()[2])
+	// A caller that has no index is known by that (JDK 8).
+	sig, _ = Mismatch(edge(sample, true, "match", "write", -1))
+	assert.Equal(t, "by jdk.ExecutionSample: no bytecode index", sig.GetParts()[2])
 }
 
 // What async-profiler shows besides methods is no part of a stack, but for the stub below which the walk went wrong.

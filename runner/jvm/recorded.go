@@ -80,11 +80,13 @@ func edgesJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
 			return nil, fmt.Errorf("%s: %w", agent.FileSites, err)
 		}
 	}
-	name, walker := t.recipe.GetProfiler().GetName(), ""
-	if name == recipe.ProfilerAsync {
-		walker = profiler.Walker(t.recipe)
+	in := edges.Input{
+		Program: edges.NewProgram(sites), Profiler: t.recipe.GetProfiler().GetName(), Feature: t.feature, Limit: t.keeps(),
 	}
-	return edges.New(edges.NewProgram(sites), name, walker, t.keeps()), nil
+	if in.Profiler == recipe.ProfilerAsync {
+		in.Walker = profiler.Walker(t.recipe)
+	}
+	return edges.New(in), nil
 }
 
 // recordedJudge gives the verdicts of the checks of recordings. One reading serves all: the helper that reads has its own limits of

@@ -568,7 +568,10 @@ type Trace struct {
 	// num_frames as the walker returned it; an error code if not positive.
 	NumFrames int32 `protobuf:"varint,3,opt,name=num_frames,json=numFrames,proto3" json:"num_frames,omitempty"`
 	// sampler that took a recorded sample: the event's type for JFR, as "jdk.CPUTimeSample", the walker for async-profiler, as "vm".
-	Sampler       string `protobuf:"bytes,4,opt,name=sampler,proto3" json:"sampler,omitempty"`
+	Sampler string `protobuf:"bytes,4,opt,name=sampler,proto3" json:"sampler,omitempty"`
+	// asynchronous reports, in event-edges, that the walk began at whatever instruction the thread was interrupted at, and not at a
+	// safepoint or in the VM's code for an event. Mismatches of other checks have a pc instead.
+	Asynchronous  bool `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -629,6 +632,13 @@ func (x *Trace) GetSampler() string {
 		return x.Sampler
 	}
 	return ""
+}
+
+func (x *Trace) GetAsynchronous() bool {
+	if x != nil {
+		return x.Asynchronous
+	}
+	return false
 }
 
 // Mismatch is a difference between two observations of one stack that no rule explains.
@@ -2042,13 +2052,14 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"descriptor\x18\x03 \x01(\tR\n" +
 	"descriptor\x12\x10\n" +
-	"\x03bci\x18\x04 \x01(\x05R\x03bci\"\x83\x01\n" +
+	"\x03bci\x18\x04 \x01(\x05R\x03bci\"\xa7\x01\n" +
 	"\x05Trace\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
 	"num_frames\x18\x03 \x01(\x05R\tnumFrames\x12\x18\n" +
-	"\asampler\x18\x04 \x01(\tR\asampler\"\xfb\x05\n" +
+	"\asampler\x18\x04 \x01(\tR\asampler\x12\"\n" +
+	"\fasynchronous\x18\x05 \x01(\bR\fasynchronous\"\xfb\x05\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +

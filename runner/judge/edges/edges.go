@@ -15,11 +15,35 @@ import (
 	"misstep/runner/recording"
 )
 
+// Input is what a Judge needs to know besides the recordings.
+type Input struct {
+	Program *Program
+	// Profiler made the recordings: recipe.ProfilerJFR, or recipe.ProfilerAsync by one Walker for all events; JFR's is empty.
+	Profiler, Walker string
+	// Feature version of the JDK.
+	Feature int
+	// Limit is the number of mismatch records that are kept; further ones are counted.
+	Limit int
+}
+
+// cooperative is the feature version from which on JFR walks at the next safepoint (JEP 518).
+const cooperative = 25
+
+// asynchronous reports whether the stacks of a type of event are walked from any instruction. JFR's sampler of native methods walks
+// from the thread's anchor; all other events have stacks of threads that ask for them.
+func (in Input) asynchronous(event string) bool {
+	switch event {
+	case "jdk.ExecutionSample":
+		return in.Profiler == recipe.ProfilerAsync || in.Feature < cooperative
+	case "profiler.WallClockSample":
+		return true
+	}
+	return false
+}
+
 // Judge judges the events of a trial's recordings. It is used by one goroutine.
 type Judge struct {
-	program          *Program
-	profiler, walker string
-	limit            int
+	in Input
 
 	edges, traces tally
 	number        uint64 // of events
@@ -67,12 +91,10 @@ type frame struct {
 	bci int32
 }
 
-// New returns a judge. profiler made the recordings, recipe.ProfilerJFR or recipe.ProfilerAsync, the latter by one walker for all
-// events; JFR's is empty. limit is the number of mismatch records that are kept, further ones are counted.
-func New(program *Program, profiler, walker string, limit int) *Judge {
+// New returns a judge.
+func New(in Input) *Judge {
 	return &Judge{
-		program: program, profiler: profiler, walker: walker, limit: limit,
-		found: map[place]*misstepv1.Mismatch{}, explained: map[edge]Explanation{}, known: map[named]*method{},
+		in: in, found: map[place]*misstepv1.Mismatch{}, explained: map[edge]Explanation{}, known: map[named]*method{},
 		methods: map[*recording.Method]*method{}, stacks: map[*recording.Stack]*verdict{},
 	}
 }
@@ -144,7 +166,7 @@ func (j *Judge) methodOf(m *recording.Method) *method {
 	}
 	known := j.known[name]
 	if known == nil {
-		known = &method{name, j.program.method(name.class, name.name, name.descriptor)}
+		known = &method{name, j.in.Program.method(name.class, name.name, name.descriptor)}
 		j.known[name] = known
 	}
 	j.methods[m] = known

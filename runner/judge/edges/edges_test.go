@@ -1,6 +1,7 @@
 package edges
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,7 +231,7 @@ func trace(frames ...string) *recording.Stack {
 }
 
 func TestEdgesAreCountedAndMismatchesKept(t *testing.T) {
-	j := New(NewProgram(shapes()), recipe.ProfilerJFR, "", 1)
+	j := New(Input{Program: NewProgram(shapes()), Profiler: recipe.ProfilerJFR, Feature: 17, Limit: 1})
 	thread := &recording.Thread{OS: 77, Name: "main"}
 	wrong := trace("Circle.area()I@0", "Stranger.area()I@9", "Main.main()V@20", "Natives.call()V@0")
 	short := trace("Stranger.area()I@0", "Main.main()V@20")
@@ -274,6 +275,43 @@ func TestEdgesAreCountedAndMismatchesKept(t *testing.T) {
 	assert.Contains(t, j.String(), "; traces: 2 call 0 vm-upcall")
 }
 
+// A mismatch says whether its stack was walked from any instruction, and the same edge of both kinds is two mismatches.
+func TestWalksFromAnyInstructionAreMarked(t *testing.T) {
+	const sample, wall, park, native = "jdk.ExecutionSample", "profiler.WallClockSample", "jdk.ThreadPark", "jdk.NativeMethodSample"
+	for _, c := range []struct {
+		profiler, walker string
+		feature          int
+		marked           []string // of the events
+	}{
+		{recipe.ProfilerJFR, "", 8, []string{sample}},
+		{recipe.ProfilerJFR, "", 24, []string{sample}},
+		{recipe.ProfilerJFR, "", 25, nil}, // JEP 518
+		{recipe.ProfilerAsync, "vm", 17, []string{sample, wall}},
+		{recipe.ProfilerAsync, "no", 28, []string{sample, wall}},
+	} {
+		j := New(Input{Program: NewProgram(shapes()), Profiler: c.profiler, Walker: c.walker, Feature: c.feature, Limit: 9})
+		for _, event := range []string{sample, wall, park, native, "jdk.CPUTimeSample"} {
+			if event == wall && c.profiler == recipe.ProfilerJFR {
+				continue
+			}
+			require.NoError(t, j.Visit(&recording.Event{Type: event, Stack: trace("Stranger.area()I@0", "Main.main()V@20")}))
+		}
+		marked := uint64(0)
+		for _, m := range j.Verdicts().Mismatches {
+			if m.GetSuspect().GetAsynchronous() {
+				marked += m.GetCount()
+			}
+			if c.walker == "" {
+				assert.Equal(t, slices.Contains(c.marked, m.GetSuspect().GetSampler()), m.GetSuspect().GetAsynchronous(), "%v %v", c, m)
+			}
+		}
+		assert.EqualValues(t, len(c.marked), marked, c)
+		if c.walker != "" {
+			assert.Len(t, j.Verdicts().Mismatches, 2, "one walker for all events")
+		}
+	}
+}
+
 // Whatever a recording and a file of sites hold, judging ends without panic and the counts add up.
 func FuzzJudge(f *testing.F) {
 	f.Add("Main.main()V", int32(20), "Circle.area()I", "(II)V", uint16(20), uint8(opInvokevirtual))
@@ -288,7 +326,7 @@ func FuzzJudge(f *testing.F) {
 				{Name: callee, Descriptor: descriptor},
 			},
 		}, agent.SiteClass{Name: callee, Super: caller})
-		j := New(NewProgram(sites), recipe.ProfilerAsync, "vm", 3)
+		j := New(Input{Program: NewProgram(sites), Profiler: recipe.ProfilerAsync, Walker: "vm", Limit: 3})
 		stack := &recording.Stack{}
 		for _, name := range []string{callee, "m", "area", ""} {
 			m := &recording.Method{Class: caller, Name: name, Descriptor: descriptor}

@@ -22,7 +22,7 @@ var least = map[string]float64{
 // a native caller, which may call anything.
 func requireFaultsSeen(t *testing.T, r trial, profiler string) {
 	t.Helper()
-	j := New(r.program, profiler, "", 1)
+	j := New(Input{Program: r.program, Profiler: profiler, Feature: r.feature, Limit: 1})
 	var stacks []*recording.Stack
 	seen := map[string]bool{}
 	for _, e := range r.events() {

@@ -16,13 +16,15 @@ const mostDistinct = 4096
 // place is what one record stands for: an impossible edge of one sampler.
 type place struct {
 	sampler        string
+	asynchronous   bool
 	callee, caller *method
 	bci            int32
 }
 
 // keep keeps a mismatch, the shortest stack of each place.
 func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
-	at := place{cmp.Or(j.walker, e.Type), frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
+	sampler, asynchronous := cmp.Or(j.in.Walker, e.Type), j.in.asynchronous(e.Type)
+	at := place{sampler, asynchronous, frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
 	old := j.found[at]
 	if old == nil && len(j.found) >= mostDistinct {
 		return
@@ -33,7 +35,7 @@ func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
 		return
 	}
 	m := j.mismatch(e, frames, callee)
-	m.Suspect.Sampler = at.sampler
+	m.Suspect.Sampler, m.Suspect.Asynchronous = sampler, asynchronous
 	m.Count = count
 	j.found[at] = m
 }
@@ -43,7 +45,7 @@ func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
 func (j *Judge) mismatch(e *recording.Event, frames []frame, callee int) *misstepv1.Mismatch {
 	m := &misstepv1.Mismatch{
 		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: uint32(len(frames) - 1 - callee), Sequence: j.number,
-		Suspect: &misstepv1.Trace{Source: j.profiler, Frames: protoFrames(frames), NumFrames: int32(len(e.Stack.Frames))},
+		Suspect: &misstepv1.Trace{Source: j.in.Profiler, Frames: protoFrames(frames), NumFrames: int32(len(e.Stack.Frames))},
 	}
 	if e.Thread != nil {
 		m.Thread, m.Tid = e.Thread.Name, e.Thread.OS
@@ -83,5 +85,5 @@ func (j *Judge) mismatches() []*misstepv1.Mismatch {
 	list := slices.SortedFunc(maps.Values(j.found), func(a, b *misstepv1.Mismatch) int {
 		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), cmp.Compare(a.GetSequence(), b.GetSequence()))
 	})
-	return list[:min(len(list), j.limit)]
+	return list[:min(len(list), j.in.Limit)]
 }

@@ -82,7 +82,7 @@ func run(t *testing.T, j testenv.JDK, o agent.Options, dir, file string, flags .
 
 // judged returns the judge of all records.
 func (r trial) judged(profiler string) *Judge {
-	j := New(r.program, profiler, "", 50)
+	j := New(Input{Program: r.program, Profiler: profiler, Feature: r.feature, Limit: 50})
 	for _, record := range r.records {
 		_ = j.Visit(record)
 	}
