@@ -36,6 +36,7 @@ var ofRecordings = []Check{
 		Expected: "the stack trace of a sample has the frames that were entered and not left when it was taken, in order.",
 		Rules: []string{
 			"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "null-method-id", "depth-limit",
+			"deoptimised-index",
 		},
 		Kinds:   []string{"truncated", "missing", "extra", "foreign", "wrong-method"},
 		Reasons: []string{"no-signal", "ambiguous", "clock", "no-shadow", "depth", "virtual-thread", "unknown-method"},

@@ -4,6 +4,12 @@ package recipe
 var (
 	shadowRules = []Word{
 		{
+			"deoptimised-index",
+			"async-profiler's vm or vmx wrote the index 0 for a caller that was deoptimised during its call: it found no debug " +
+				"information at the deoptimisation entry, to which the caller's return address points; the methods agree",
+			"async-profiler stackWalker.cpp: walkVM; HotSpot frame.cpp: deoptimize",
+		},
+		{
 			"safepoint-bias",
 			"the thread walked its stack at a safepoint after the signal: what is above the compiled frame that ran may have " +
 				"changed, all below it agrees; by any number of calls where the sample says that it is biased",

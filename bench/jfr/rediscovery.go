@@ -157,7 +157,7 @@ func (m *rediscovery) planned(c bugCase, feature int, variants []string) (all []
 
 // fingerprint changes where stored figures are of something else. The first word stands for this part and the judge.
 func fingerprint(agent, jdk string, c bugCase) string {
-	return strings.Join(slices.Concat([]string{"2", agent, jdk, c.name}, c.program, c.flags), " ")
+	return strings.Join(slices.Concat([]string{"3", agent, jdk, c.name}, c.program, c.flags), " ")
 }
 
 func (m *rediscovery) done(r walkRun) bool {

@@ -12,6 +12,8 @@ type frame struct {
 	bci  int32
 	kind recording.FrameKind
 	raw  *recording.Method
+	// unplaced says that the index stands for none.
+	unplaced bool
 }
 
 // presence says whether a frame has an entry on the shadow.
@@ -41,6 +43,8 @@ func presenceOf(f, callee *frame) presence {
 		return off
 	case callee == nil, f.init, is(callee, enter), is(callee, exit), is(callee, runtime):
 		return maybe
+	case f.unplaced:
+		return on // nothing that runs before the push has a place without debug information
 	case f.bci >= 0 && f.bci <= lastEnter:
 		return off
 	case f.bci < 0:
@@ -55,9 +59,10 @@ func is(callee *frame, r role) bool { return callee != nil && callee.method != n
 type tolerances uint8
 
 const (
-	before   tolerances = 1 << iota // a frame before its push
-	window                          // a frame in its push or pop that is not on the shadow
-	nameless                        // a frame whose method the recording does not name
+	before    tolerances = 1 << iota // a frame before its push
+	window                           // a frame in its push or pop that is not on the shadow
+	nameless                         // a frame whose method the recording does not name
+	indexless                        // a frame on the shadow whose index the walker did not know
 )
 
 // rule is the name of the rule that the tolerances stand for; empty for none.
@@ -65,6 +70,8 @@ func (t tolerances) rule() string {
 	switch {
 	case t&nameless != 0:
 		return ruleNameless
+	case t&indexless != 0:
+		return ruleIndexless
 	case t&window != 0:
 		return ruleWindow
 	case t&before != 0:
@@ -81,7 +88,7 @@ type alignment struct {
 
 // align finds the ways in which a stack, outermost frame first, stands for shadow[0:n], and calls done for each until it returns
 // true. callee is the frame above the stack, nil for none. Frames that may or may not be on the shadow are the only branches; ways
-// that come to the same entry with the same tolerances are one, so that there are at most eight for each entry.
+// that come to the same entry with the same tolerances are one, so that there are at most sixteen for each entry.
 func align(stack []frame, callee *frame, shadow []uint32, done func(n int, t tolerances) bool) bool {
 	ways := []alignment{{}}
 	var next []alignment
@@ -106,7 +113,11 @@ func align(stack []frame, callee *frame, shadow []uint32, done func(n int, t tol
 				a.tolerances |= nameless
 			}
 			if p != off && a.at < len(shadow) && (f.method == nil || shadow[a.at] == f.key) {
-				add(alignment{a.at + 1, a.tolerances})
+				there := alignment{a.at + 1, a.tolerances}
+				if p == on && f.unplaced {
+					there.tolerances |= indexless
+				}
+				add(there)
 			}
 			if p == on {
 				continue

@@ -11,6 +11,7 @@ const (
 	ruleConstructor = "constructor-prologue"
 	ruleWindow      = "push-pop-window"
 	ruleNameless    = "null-method-id"
+	ruleIndexless   = "deoptimised-index"
 	ruleInline      = "inline-imprecision"
 	ruleTop         = "top-frame-missing"
 	ruleDepth       = "depth-limit"

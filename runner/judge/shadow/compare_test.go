@@ -11,16 +11,16 @@ import (
 
 // trace parses frames, outermost first: "a" is the instrumented method a in its body, "a@3" at index 3, "-x" a method that is not
 // instrumented, "?" one that is not named; the first letter of what follows a colon is the kind: i(nterpreted, the default),
-// c(ompiled), n (inlined), N(ative). "enter" and "exit" are MisstepShadow's.
+// c(ompiled), d(eoptimised, so that the index stands for none), n (inlined), N(ative). "enter" and "exit" are MisstepShadow's.
 func trace(text string) (stack []frame) {
 	kinds := map[string]recording.FrameKind{
 		"": recording.Interpreted, "i": recording.Interpreted, "c": recording.Compiled, "n": recording.Inlined,
-		"N": recording.Native,
+		"N": recording.Native, "d": recording.Compiled,
 	}
 	for word := range strings.FieldsSeq(text) {
 		word, kind, _ := strings.Cut(word, ":")
 		name, index, placed := strings.Cut(word, "@")
-		f := frame{bci: 50, kind: kinds[kind]}
+		f := frame{bci: 50, kind: kinds[kind], unplaced: kind == "d"}
 		if placed {
 			f.bci = 0
 			for _, digit := range index {
@@ -72,6 +72,12 @@ func TestComparison(t *testing.T) {
 		"two on top that are not there":       {"a b", "a b c d", nil, verdict{kind: extra, at: 2}},
 		"a constructor in its prologue":       {"a f", "a init f", nil, verdict{rule: ruleWindow}},
 		"a method without a name":             {"a b c", "a ? c", nil, verdict{rule: ruleNameless}},
+		"a caller without an index":           {"a b c", "a b@0:d c", nil, verdict{rule: ruleIndexless}},
+		"no index, and not on the shadow":     {"a c d", "a b@0:d c d -x", nil, verdict{kind: extra, at: 1}},
+		"no index, and one missing":           {"a b c d e", "a b@0:d d e -x", nil, verdict{kind: missing, at: 2}},
+		"no index, and wrong below":           {"a b c d", "x b@0:d c d -x", nil, verdict{kind: wrongMethod}},
+		"an interpreted caller at index 0":    {"a b c", "a b@0 c", nil, verdict{kind: missing, at: 1}},
+		"a top without an index":              {"a b c", "a b c@0:d", nil, verdict{}},
 		"one missing on top":                  {"a b c", "a b -x", nil, verdict{rule: ruleTop}},
 		"two missing on top":                  {"a b c d", "a b -x", nil, verdict{kind: missing, at: 2}},
 		"all missing on top":                  {"a b", "-m -x", nil, verdict{kind: missing}},

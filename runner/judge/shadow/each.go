@@ -34,7 +34,9 @@ type Instant struct {
 // alternative to Verdicts.
 func (j *Judge) Instants(use func(Instant)) {
 	samples, known := j.judge()
-	w := walks{Judge: j, roots: known, named: map[uint32]*recording.Method{}}
+	asking := *j
+	asking.in.Source, asking.in.Walker = AsyncProfiler, "no"
+	w := walks{Judge: &asking, roots: known, named: map[uint32]*recording.Method{}}
 	taken := map[*agent.TapCall]bool{}
 	for i, s := range samples {
 		if s.call == nil || !s.call.Shadow {
@@ -75,15 +77,14 @@ func javaTrace(stack []frame) *misstepv1.Trace {
 	return t
 }
 
-// walks judges what AsyncGetCallTrace answered in the calls.
+// walks judges what AsyncGetCallTrace answered in the calls, as a judge of the walker of async-profiler that asks it.
 type walks struct {
 	*Judge
 	roots
 	named map[uint32]*recording.Method
 }
 
-// judge compares the answer in a call with the shadow, by the rules for a sample of async-profiler that asks AsyncGetCallTrace. It
-// returns nil where that was not asked.
+// judge compares the answer in a call with the shadow. It returns nil where AsyncGetCallTrace was not asked.
 func (w walks) judge(c *agent.TapCall) *Finding {
 	switch {
 	case !c.Walked:
@@ -99,7 +100,7 @@ func (w walks) judge(c *agent.TapCall) *Finding {
 	if s.sample == nil {
 		return &Finding{Void: s.void, Unwalkable: s.unwalkable}
 	}
-	s.kinds, s.later, s.biased, s.bottom = false, false, false, w.end(c.TID, s.stack)
+	s.bottom = w.end(c.TID, s.stack)
 	v := compare(s.sample)
 	f := &Finding{Rule: v.rule, Void: v.void}
 	if v.kind != "" {

@@ -105,6 +105,65 @@ func word(f *Finding) string {
 	return f.Rule + f.Void + f.Mismatch.GetKind()
 }
 
+// async-profiler's own walkers write the index 0 for a caller that was deoptimised during its call, and the compiled method alone.
+// At index 0 of other walkers, or of interpreted code, nothing was pushed yet.
+func TestACallerThatWasDeoptimisedHasNoIndex(t *testing.T) {
+	const jit, c1, interpreted, inlined = recording.Compiled, recording.UnknownFrame, recording.Interpreted, recording.Inlined
+	tap := &agent.Tap{
+		Signals: [2]uint32{27}, Architecture: "amd64",
+		Names:   map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V", 4: "C.d()V"},
+		Methods: map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V", 4: "C.d()V"},
+		Clocks:  []agent.TapClock{{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6}},
+	}
+	c := call(1000, 1050)
+	c.Depth, c.Entries, c.PC, c.TopState = 4, []uint32{1, 2, 3, 4}, 77, "interpreted"
+	c.Walked, c.Result = true, 4
+	c.Frames = []agent.TapFrame{{Method: 4, BCI: 50}, {Method: 3, BCI: 50}, {Method: 2}, {Method: 1, BCI: 50}}
+	tap.Calls = append(tap.Calls, c)
+	deoptimised := func(kind recording.FrameKind, names ...string) *recording.Stack {
+		s := stackOf(names...)
+		for i := range s.Frames {
+			if f := &s.Frames[i]; f.Method.Name == "b" {
+				f.BCI, f.Kind = 0, kind
+			}
+		}
+		return s
+	}
+	for name, test := range map[string]struct {
+		source Source
+		walker string
+		stack  *recording.Stack
+		want   string
+	}{
+		"compiled by C2":                   {AsyncProfiler, "vm", deoptimised(jit, "d", "c", "b", "a"), ruleIndexless},
+		"compiled by C1":                   {AsyncProfiler, "vmx", deoptimised(c1, "d", "c", "b", "a"), ruleIndexless},
+		"its inlined callee is lost":       {AsyncProfiler, "vm", deoptimised(jit, "d", "b", "a"), missing},
+		"wrong below it":                   {AsyncProfiler, "vm", deoptimised(jit, "d", "c", "b", "c"), truncated},
+		"twice":                            {AsyncProfiler, "vm", deoptimised(jit, "d", "c", "b", "b", "a"), foreign},
+		"inlined, which has a record":      {AsyncProfiler, "vm", deoptimised(inlined, "d", "c", "b", "a"), foreign},
+		"interpreted":                      {AsyncProfiler, "vm", deoptimised(interpreted, "d", "c", "b", "a"), foreign},
+		"a walker that cannot get so far":  {AsyncProfiler, "no", deoptimised(jit, "d", "c", "b", "a"), foreign},
+		"JFR, which knows the frame's own": {JFR, "", deoptimised(jit, "d", "c", "b", "a"), foreign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := New(Input{Check: recipe.ProfilerShadow, Source: test.source, Walker: test.walker, Tap: tap, Feature: 17, Limit: 1})
+			if test.source == JFR {
+				tap.Signals = [2]uint32{12, 27}
+				defer func() { tap.Signals = [2]uint32{27} }()
+			}
+			require.NoError(t, j.Visit(&recording.Chunk{StartNanos: 1, StartTicks: 1, TicksPerSecond: 1e9}))
+			require.NoError(t, j.Visit(&recording.Event{
+				Type: "jdk.ExecutionSample", StartNanos: 1010, Thread: &recording.Thread{OS: 7}, Stack: test.stack,
+			}))
+			var all []Instant
+			j.Instants(func(i Instant) { all = append(all, i) })
+			require.Len(t, all, 1)
+			require.Equal(t, test.want, word(&all[0].Sampled))
+			require.Equal(t, foreign, word(all[0].Walked), "AsyncGetCallTrace knows the index or goes no further")
+		})
+	}
+}
+
 // async-profiler names a method that was unloaded before it wrote the recording "stale_jmethodID", in no class: it is a frame.
 func TestAMethodThatWasUnloadedIsAFrameWithoutAName(t *testing.T) {
 	tap := &agent.Tap{

@@ -36,6 +36,15 @@ func stale(f *recording.Frame) bool {
 // nothing where it says that no Java code runs (profiler.cpp: asgctError).
 func walksVM(walker string) bool { return walker == "vm" || walker == "vmx" }
 
+// unplaced reports whether a frame's index stands for none. async-profiler's own walkers write 0 for compiled code of whose pc they
+// find no debug information, and the compiled method alone (stackWalker.cpp: walkVM; vmStructs.cpp: findScopeOffset). Below the top
+// that is a return address behind all of the method's records: the deoptimisation entry, which HotSpot writes over the return
+// address of a frame whose code was invalidated during a call (frame.cpp: deoptimize).
+func (j *Judge) unplaced(f *recording.Frame) bool {
+	compiled := f.Kind == recording.Compiled || f.Kind == recording.UnknownFrame // async-profiler's "C1 compiled" is no kind of JFR's
+	return j.in.Source == AsyncProfiler && walksVM(j.in.Walker) && compiled && f.BCI == 0
+}
+
 // gaveUp reports whether the walker says that it lost its way, and with which code.
 func (j *Judge) gaveUp(s *recording.Stack) (code int32, yes bool) {
 	if j.in.Source != AsyncProfiler {

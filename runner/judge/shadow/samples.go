@@ -90,7 +90,9 @@ func (j *Judge) sample(e *event, c *agent.TapCall) judged {
 		if j.in.Source == AsyncProfiler && pseudo(f.Kind) {
 			continue
 		}
-		s.stack = append(s.stack, frame{method: j.methods.of(f.Method), bci: f.BCI, kind: f.Kind, raw: f.Method})
+		s.stack = append(s.stack, frame{
+			method: j.methods.of(f.Method), bci: f.BCI, kind: f.Kind, raw: f.Method, unplaced: j.unplaced(f),
+		})
 	}
 	return judged{sample: s, call: c}
 }
