@@ -99,9 +99,9 @@ func requireWholeDumps(t *testing.T, h recording.Helper, j testenv.JDK) {
 }
 
 // ofDumpsUpTo13 reports whether HotSpot's source up to 13 explains a fault of an emergency dump. Without a safepoint no threads are
-// written (JfrRecorderService::finalize_current_chunk_on_vm_error). Names of files are compared up to their dot, so that the current
-// chunk, T.part, and one that was finished in the second in which it began, T.jfr, come in any order (jfrEmergencyDump.cpp:
-// file_sort; RepositoryChunk.java: findFileName).
+// written (JfrRecorderService::finalize_current_chunk_on_vm_error). Names of files are compared up to their dot, so that the
+// current chunk, T.part, and one that was finished in the second in which it began, T.jfr, come in any order
+// (jfrEmergencyDump.cpp: file_sort; RepositoryChunk.java: findFileName).
 func ofDumpsUpTo13(f *misstepv1.RecordingFault) bool {
 	return f.GetType() == "java.lang.Thread" || f.GetType() == "" && f.GetField() == "ticks before the previous chunk"
 }
@@ -111,8 +111,8 @@ const mostCrashes = 5
 
 // requireEmergencyDump makes JVMs crash until one leaves a dump with chunks: those before, and the current one, which the dying JVM
 // finishes (HotSpot jfrEmergencyDump.cpp). HotSpot promises no dump: it is made in the error handler, where another fault or the
-// time limit ends it, and where locks of JFR's may be held for ever. So a JVM may leave none (seen on 11), an empty one (seen on 17,
-// 25 and 28) or a whole one.
+// time limit ends it, and where locks of JFR's may be held for ever. So a JVM may leave none (seen on 11), an empty one (seen on
+// 17, 25 and 28) or a whole one.
 func requireEmergencyDump(t *testing.T, h recording.Helper, j testenv.JDK) {
 	t.Helper()
 	var without []string

@@ -302,7 +302,8 @@ func TestWalksFromAnyInstructionAreMarked(t *testing.T) {
 				marked += m.GetCount()
 			}
 			if c.walker == "" {
-				assert.Equal(t, slices.Contains(c.marked, m.GetSuspect().GetSampler()), m.GetSuspect().GetAsynchronous(), "%v %v", c, m)
+				suspect := m.GetSuspect()
+				assert.Equal(t, slices.Contains(c.marked, suspect.GetSampler()), suspect.GetAsynchronous(), "%v %v", c, m)
 			}
 		}
 		assert.EqualValues(t, len(c.marked), marked, c)

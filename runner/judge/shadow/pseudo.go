@@ -41,7 +41,8 @@ func walksVM(walker string) bool { return walker == "vm" || walker == "vmx" }
 // that is a return address behind all of the method's records: the deoptimisation entry, which HotSpot writes over the return
 // address of a frame whose code was invalidated during a call (frame.cpp: deoptimize).
 func (j *Judge) unplaced(f *recording.Frame) bool {
-	compiled := f.Kind == recording.Compiled || f.Kind == recording.UnknownFrame // async-profiler's "C1 compiled" is no kind of JFR's
+	// async-profiler's "C1 compiled" is no kind of JFR's.
+	compiled := f.Kind == recording.Compiled || f.Kind == recording.UnknownFrame
 	return j.in.Source == AsyncProfiler && walksVM(j.in.Walker) && compiled && f.BCI == 0
 }
 
