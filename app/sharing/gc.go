@@ -2,10 +2,14 @@ package sharing
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"misstep/app/retention"
 	"misstep/app/station"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
@@ -15,47 +19,37 @@ import (
 
 // Sweep finds the blobs of a folder that no bundle, finding or trial refers to and that were neither stored nor asked for within
 // grace, at least localdir.MinGrace. With remove it removes them. dir is the folder of a corpus, or of a hunt or coordinator,
-// which may be running; store is the URL of the coordinator's store, empty when it is in the folder.
-func Sweep(ctx context.Context, dir, store string, grace time.Duration, remove bool) (localdir.Swept, error) {
-	if grace < localdir.MinGrace {
-		return localdir.Swept{},
-			fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for garbage",
-				grace, localdir.MinGrace)
+// which may be running, and may have its blobs in a bucket; store is the URL of the coordinator's store, empty when it is in the
+// folder.
+func Sweep(ctx context.Context, dir, store string, grace time.Duration, remove bool) (swept corpus.Swept, err error) {
+	if strings.Contains(dir, "://") {
+		return corpus.Swept{}, fmt.Errorf("%s: only a coordinator knows which blobs of its bucket are needed; give its folder", dir)
 	}
 	if _, err := os.Stat(dir); err != nil {
-		return localdir.Swept{}, fmt.Errorf("no corpus: %w", err)
+		return corpus.Swept{}, fmt.Errorf("no corpus: %w", err)
 	}
-	if store == "" && stores.InFolder(dir) == nil {
-		store = dir
+	if store != "" || station.CheckDir(dir) == nil || station.StoreElsewhere(dir) != "" {
+		k, done, err := station.Keeper(ctx, dir, store, retention.Plan{Grace: grace}, nil)
+		if err != nil {
+			return corpus.Swept{}, err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		_, swept, err = k.Round(ctx, remove)
+		return swept, err
 	}
-	if store == "" && !index.InFolder(dir) {
-		return localdir.Swept{}, fmt.Errorf("%s is no corpus: it has neither the index of one nor a coordinator's store; "+
+	parent := filepath.Dir(filepath.Clean(dir))
+	hasStore := stores.InFolder(parent) == nil || station.StoreElsewhere(parent) != ""
+	if station.BlobsPath(parent) == filepath.Clean(dir) && hasStore {
+		return corpus.Swept{}, fmt.Errorf("%s has the blobs of the coordinator in %s, which knows what is needed: "+
+			"give that folder", dir, parent)
+	}
+	if !index.InFolder(dir) {
+		return corpus.Swept{}, fmt.Errorf("%s is no corpus: it has neither the index of one nor a coordinator's store; "+
 			"give the folder of a corpus, of a hunt or of a coordinator, and --store when the coordinator has one", dir)
 	}
-	before := time.Now().Add(-grace) // taken first: what is referred to from now on is younger
-	blobs := dir
-	m := marker{marked: map[corpus.Digest]bool{}}
-	if store != "" {
-		blobs = station.BlobsPath(dir)
-		if err := m.coordinator(ctx, store); err != nil {
-			return localdir.Swept{}, err
-		}
-	}
-	local, err := localdir.New(blobs)
+	local, err := localdir.New(dir)
 	if err != nil {
-		return localdir.Swept{}, err
+		return corpus.Swept{}, err
 	}
-	entries, err := index.Folder(blobs).Entries(ctx)
-	if err != nil {
-		return localdir.Swept{}, err
-	}
-	for _, entry := range entries {
-		for _, b := range entry.Blobs() {
-			m.marked[b.Digest] = true
-		}
-	}
-	if err := m.trees(ctx, local); err != nil {
-		return localdir.Swept{}, err
-	}
-	return local.Sweep(ctx, func(d corpus.Digest) bool { return m.marked[d] }, before, remove)
+	return retention.Sweep(ctx, nil, index.Folder(dir), local, grace, remove)
 }

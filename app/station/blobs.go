@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"misstep/app/retention"
 	"misstep/corpus"
 	"misstep/corpus/blob"
 	"misstep/corpus/index"
@@ -32,6 +33,14 @@ type Blobs struct {
 	Bucket *blob.Store
 	// Folder, or nil when the blobs are in a bucket.
 	Folder *localdir.Store
+}
+
+// Sweeper returns the part of the blobs that garbage is removed from: the bucket or the folder.
+func (b Blobs) Sweeper() retention.Blobs {
+	if b.Bucket != nil {
+		return b.Bucket
+	}
+	return b.Folder
 }
 
 // OpenBlobs opens the blobs of a coordinator's folder: those in the bucket at location, which the folder notes for later, or, when

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
+	"misstep/app/retention"
 	"misstep/bundle/share"
 	"misstep/coordinator"
 	"misstep/coordinator/campaign"
@@ -46,6 +47,8 @@ type Place struct {
 	Store string
 	// Blobs is the location of the bucket with its blobs; empty keeps them where they were, or else in the folder.
 	Blobs string
+	// Retention is what it removes by itself.
+	Retention retention.Plan
 }
 
 // Open opens or makes the folder of a coordinator: the store, and the corpus. The sources extra are served as well. Shared bundles
@@ -63,6 +66,9 @@ func Open(
 		return nil, err
 	}
 	config.Shared = stores.Shared(url)
+	if err := noteStore(place.Dir, place.Store); err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
 	kept, err := OpenBlobs(ctx, place.Dir, place.Blobs)
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
@@ -78,6 +84,11 @@ func Open(
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(ctx) })
+	keeper := retention.Keeper{
+		Plan: place.Retention, Store: st, Blobs: kept.Sweeper(), Shared: kept.Index, Clock: time.Now, Logger: logger,
+		Dir: place.Dir,
+	}
+	running.Go(func() { keeper.Run(ctx) })
 	options := []remote.Option{remote.Shared(kept.Index, policy.Check)}
 	if kept.Bucket != nil {
 		options = append(options, remote.Signing(kept.Bucket))

@@ -39,7 +39,7 @@ type cli struct {
 	Reproduce   reproduceCommand   `cmd:"" help:"Go from a finding to a verified reproducer: amplify, minimise, bisect, bundle."`
 	Coordinator coordinatorCommand `cmd:"" help:"Serve campaigns to runners."`
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`
-	Store       storeCommand       `cmd:"" help:"Copy a store to another place or into a database."`
+	Store       storeCommand       `cmd:"" help:"Copy, back up, restore and tidy up a coordinator's store."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
 	Bundle      bundleCommand      `cmd:"" help:"Verify, show, compare, sign and unpack bundles."`

@@ -12,6 +12,7 @@ import (
 
 	"misstep/app/bundles"
 	"misstep/app/executors"
+	"misstep/app/retention"
 	"misstep/app/station"
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
@@ -25,6 +26,9 @@ type coordinatorCommand struct {
 	Store     string        `help:"Store in place of the folder's own, e.g. postgres://USER@HOST/DATABASE, which several coordinators may share. The password belongs into PGPASSWORD or ~/.pgpass." placeholder:"URL"`
 	Blobs     string        `help:"Bucket of an S3-compatible store for evidence, JDKs and workloads, to which runners then have direct access: ${bucket} (default: where they were, else in the folder)." env:"MISSTEP_BLOBS" placeholder:"LOCATION"`
 	LeaseTime time.Duration `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
+	retentionFlags
+	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: no rounds; see misstep store vacuum)." placeholder:"TIME"`
+	GCGrace time.Duration `name:"gc-grace" within:"[1h40m,)" help:"Keep blobs that were stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	notifyFlags
 }
 
@@ -47,12 +51,17 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	plan := retention.Plan{Rules: c.rules(), Every: c.GCEvery, Grace: c.GCGrace}
+	if plan.Every == 0 && plan.Rules != (retention.Rules{}) {
+		return errors.New("--keep-trials and --keep-evidence need --gc-every TIME, e.g. --gc-every 6h")
+	}
 	config := coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets}
 	if stores.HasPassword(c.Store) {
 		logger.Warn("others on this machine see the password in --store in the list of processes",
 			"remedy", "give it in PGPASSWORD or ~/.pgpass")
 	}
-	s, err := station.Open(ctx, station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs}, config, policy, trees...)
+	place := station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan}
+	s, err := station.Open(ctx, place, config, policy, trees...)
 	if err != nil {
 		return err
 	}

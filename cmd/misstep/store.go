@@ -11,7 +11,8 @@ import (
 )
 
 type storeCommand struct {
-	Copy storeCopy `cmd:"" help:"Copy a store into an empty one of any kind, and check the copy row by row."`
+	Vacuum storeVacuum `cmd:"" help:"Let old trials that found nothing age, and remove blobs that nothing refers to."`
+	Copy   storeCopy   `cmd:"" help:"Copy a store into an empty one of any kind, and check the copy row by row."`
 }
 
 type storeCopy struct {

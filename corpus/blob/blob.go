@@ -144,6 +144,11 @@ func slash(prefix string) string {
 // Open implements corpus.Source.
 func (s *Store) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, int64, error) {
 	r, size, err := s.open(ctx, s.blobKey(digest))
+	if errors.Is(err, corpus.ErrNotFound) {
+		if _, err = s.stat(ctx, digest); err == nil {
+			r, size, err = s.open(ctx, s.blobKey(digest))
+		}
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("open blob %s in bucket %s: %w", digest, s.bucket, err)
 	}

@@ -32,7 +32,8 @@ func (s *Store) SignRead(ctx context.Context, digest corpus.Digest) (corpus.Sign
 // may remove the old one before they link the new one (versitygw's posix backend does).
 const replaced = 30 * time.Millisecond
 
-// stat looks up a blob, a second time if it is not there. The error wraps corpus.ErrNotFound when there is none.
+// stat looks up a blob, a second time if it is not there, and then in the trash, from which it returns. The error wraps
+// corpus.ErrNotFound when there is none.
 func (s *Store) stat(ctx context.Context, digest corpus.Digest) (minio.ObjectInfo, error) {
 	for again := false; ; again = true {
 		info, err := s.client.StatObject(ctx, s.bucket, s.blobKey(digest), minio.StatObjectOptions{})
@@ -40,7 +41,10 @@ func (s *Store) stat(ctx context.Context, digest corpus.Digest) (minio.ObjectInf
 			return info, err
 		}
 		if again {
-			return info, corpus.ErrNotFound
+			if err := s.untrash(ctx, digest); err != nil {
+				return info, err
+			}
+			return s.client.StatObject(ctx, s.bucket, s.blobKey(digest), minio.StatObjectOptions{})
 		}
 		select {
 		case <-ctx.Done():

@@ -21,21 +21,14 @@ const MinGrace = 10 * refreshAge
 // refreshAge is the age from which Missing renews a blob's time; it leaves younger ones alone, to write less.
 const refreshAge = 10 * time.Minute
 
-// Swept is what Sweep removed, or would have removed.
-type Swept struct {
-	// Kept blobs are those for which keep is true, Spared those younger than the grace time.
-	Kept, Spared, Removed int
-	Bytes                 int64
-}
-
 // Sweep removes the blobs for which keep is false and that nobody has put or asked about since before; without remove it only
 // counts them. before must be at least MinGrace ago.
 //
 // Writers may work at the same time. A writer that refers to a blob has put it, or Missing has reported it as present. Both renew
 // the blob's time under a lock that Sweep takes as well. So nobody has asked since before for a blob that is old when it is
 // removed, and for blobs that were referred to earlier keep is true.
-func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before time.Time, remove bool) (Swept, error) {
-	var swept Swept
+func (s *Store) Sweep(ctx context.Context, keep func(corpus.Digest) bool, before time.Time, remove bool) (corpus.Swept, error) {
+	var swept corpus.Swept
 	err := s.walk(ctx, func(d corpus.Digest, info fs.FileInfo) error {
 		switch {
 		case keep(d):

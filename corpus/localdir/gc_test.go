@@ -13,7 +13,6 @@ import (
 
 	"misstep/corpus"
 	"misstep/corpus/corpustest"
-	"misstep/corpus/localdir"
 )
 
 func put(t *testing.T, s corpus.Store, seed int) corpus.Digest {
@@ -46,7 +45,7 @@ func TestSweep(t *testing.T) {
 	for range 2 { // a dry run changes nothing
 		swept, err := s.Sweep(t.Context(), keep, before, false)
 		require.NoError(t, err)
-		assert.Equal(t, localdir.Swept{Kept: 1, Spared: 2, Removed: 1, Bytes: 100}, swept)
+		assert.Equal(t, corpus.Swept{Kept: 1, Spared: 2, Removed: 1, Bytes: 100}, swept)
 	}
 	swept, err := s.Sweep(t.Context(), keep, before, true)
 	require.NoError(t, err)
