@@ -18,6 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/campaign"
@@ -121,9 +122,14 @@ func New(c Config) *Server {
 // MaxMessage is the maximum size in bytes of a message to a coordinator: an outcome has up to 64 mismatches with two stacks each.
 const MaxMessage = 64 << 20
 
-// ServerOptions returns the options that a gRPC server needs to carry a coordinator's services.
+// ServerOptions returns the options that a gRPC server needs to carry a coordinator's services. Clients may probe a silent connection
+// every ten seconds; the server probes one after thirty, so that a runner that vanished holds no connection.
 func ServerOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage)}
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+	}
 }
 
 // Register adds both services to a gRPC server.

@@ -18,11 +18,11 @@ func TestUnreachable(t *testing.T) {
 			"start one with `misstep coordinator`, or correct the address",
 		"the store is full": "the store is full",
 	} {
-		err := unreachable("h:1", status.Error(codes.Unavailable, text))
+		err := (&addresses{list: []string{"h:1"}}).unreachable(status.Error(codes.Unavailable, text))
 		assert.Equal(t, codes.Unavailable, status.Code(err))
 		assert.Equal(t, want, status.Convert(err).Message())
 	}
 	other := errors.New(`connection error: desc = "x"`)
-	assert.Equal(t, other, unreachable("h:1", other))
-	assert.NoError(t, unreachable("h:1", nil))
+	assert.Equal(t, other, (&addresses{list: []string{"h:1"}}).unreachable(other))
+	assert.NoError(t, (&addresses{list: []string{"h:1"}}).unreachable(nil))
 }

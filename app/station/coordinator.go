@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 
 	"misstep/app/retention"
 	"misstep/bundle/share"
@@ -32,6 +34,7 @@ import (
 // Coordinator is a coordinator on a folder: its gRPC server, ready for listeners.
 type Coordinator struct {
 	server *grpc.Server
+	health *health.Server
 	admin  *coordinator.Server
 	store  store.Store
 	blobs  corpus.Store
@@ -78,6 +81,8 @@ func Open(
 	server := grpc.NewServer(coordinator.ServerOptions()...)
 	c := coordinator.New(config)
 	c.Register(server)
+	serving := health.NewServer()
+	healthgrpc.RegisterHealthServer(server, serving)
 	if err := c.Baseline(context.Background()); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -98,7 +103,7 @@ func Open(
 		cancel()
 		running.Wait()
 	}
-	return &Coordinator{server: server, admin: c, store: st, blobs: blobs, stopRunning: stop}, nil
+	return &Coordinator{server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop}, nil
 }
 
 // Close stops the server and closes the store.
@@ -114,9 +119,18 @@ func (c *Coordinator) PutKnownBugs(ctx context.Context, bugs []*misstepv1.KnownB
 	return r.GetWarnings(), err
 }
 
-// Serve serves on a listener until the context ends, then closes the store.
+// lastCalls is how long calls that have begun may go on when a coordinator stops.
+const lastCalls = 5 * time.Second
+
+// Serve serves on a listener until the context ends, then closes the store. Clients are told at once that this coordinator does not
+// serve any more and go to another one, if there is one; calls that have begun are answered.
 func (c *Coordinator) Serve(ctx context.Context, listener net.Listener) error {
-	stop := context.AfterFunc(ctx, c.server.Stop)
+	stop := context.AfterFunc(ctx, func() {
+		c.health.Shutdown()
+		late := time.AfterFunc(lastCalls, c.server.Stop)
+		defer late.Stop()
+		c.server.GracefulStop()
+	})
 	defer stop()
 	err := c.server.Serve(listener)
 	return errors.Join(err, c.Close())

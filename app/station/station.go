@@ -37,9 +37,10 @@ type Station struct {
 var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinator.MaxMessage),
 	grpc.MaxCallSendMsgSize(coordinator.MaxMessage))
 
-// Dial connects to a coordinator on the network. Connections are plain: run both ends on one host or inside a private network.
-func Dial(addr string) (*Station, error) {
-	conn, err := Connect(addr)
+// Dial connects to the coordinators at the addresses, see Connect. Connections are plain: run both ends on one host or inside a
+// private network.
+func Dial(addrs ...string) (*Station, error) {
+	conn, err := Connect(addrs...)
 	if err != nil {
 		return nil, err
 	}
