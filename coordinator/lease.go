@@ -85,7 +85,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	if err != nil {
 		return nil, err
 	}
-	runners := s.live.saw(runner, running, withdrawn, now, s.config.LeaseTime)
+	runners := s.live.saw(req, running, withdrawn, now, s.config.LeaseTime)
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(runners)), Drain: drain}
 	for _, l := range desired {
 		resp.Desired = append(resp.Desired, &misstepv1.Lease{Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline)})

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )
@@ -29,20 +30,22 @@ type liveProgress struct {
 
 type liveRunner struct {
 	*misstepv1.Runner
-	at time.Time
+	notReady string
+	at       time.Time
 }
 
 // saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and returns the number of
 // runners that called within the last period.
 func (t *liveTable) saw(
-	runner *misstepv1.Runner, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration,
+	req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration,
 ) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.progress == nil {
 		t.progress, t.runners = map[string]liveProgress{}, map[string]liveRunner{}
 	}
-	t.runners[runner.GetId()] = liveRunner{runner, now}
+	runner := req.GetRunner()
+	t.runners[runner.GetId()] = liveRunner{runner, shorten.To(req.GetNotReady(), maxLine), now}
 	for id, p := range running {
 		t.progress[id] = liveProgress{p, now}
 	}
@@ -88,7 +91,9 @@ func (t *liveTable) own(now time.Time, period time.Duration) []*misstepv1.Runner
 func statuses(runners map[string]liveRunner) []*misstepv1.RunnerStatus {
 	all := make([]*misstepv1.RunnerStatus, 0, len(runners))
 	for _, r := range runners {
-		all = append(all, &misstepv1.RunnerStatus{Runner: r.Runner, LastCall: timestamppb.New(r.at)})
+		all = append(all, &misstepv1.RunnerStatus{
+			Runner: r.Runner, LastCall: timestamppb.New(r.at), NotReady: r.notReady,
+		})
 	}
 	return all
 }
@@ -102,7 +107,7 @@ func (t *liveTable) heard(self string, all *misstepv1.Coordinators) {
 		}
 		for _, r := range c.GetRunners() {
 			if at := r.GetLastCall().AsTime(); at.After(others[r.GetRunner().GetId()].at) {
-				others[r.GetRunner().GetId()] = liveRunner{r.GetRunner(), at}
+				others[r.GetRunner().GetId()] = liveRunner{r.GetRunner(), r.GetNotReady(), at}
 			}
 		}
 	}

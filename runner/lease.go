@@ -33,7 +33,7 @@ func (f finished) report(stopping bool) *misstepv1.HeldLease {
 	switch {
 	case f.err != nil:
 		failure := FailureOf(f.err)
-		failure.Interrupted = stopping
+		failure.Interrupted = stopping || IsUnfit(f.err)
 		held.State = &misstepv1.HeldLease_Failure{Failure: failure}
 	case f.outcome == nil:
 		held.State = &misstepv1.HeldLease_Failure{Failure: &misstepv1.InfrastructureFailure{

@@ -2,7 +2,7 @@ package runner
 
 import (
 	"context"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -12,7 +12,7 @@ import (
 type ReadinessChecker interface {
 	Executor
 	// CheckReadiness returns nil if a trial could run now, else an error that names what is missing and the remedy. The runner
-	// calls it before it asks for work, from one goroutine, with a deadline of ten seconds. It leaves nothing behind.
+	// calls it before it asks for work, with a deadline of a minute. It is safe for concurrent use and leaves nothing behind.
 	CheckReadiness(ctx context.Context) error
 }
 
@@ -33,39 +33,15 @@ type decorator struct {
 // CheckReadiness implements ReadinessChecker.
 func (d decorator) CheckReadiness(ctx context.Context) error { return CheckReadiness(ctx, d.next) }
 
-// Requirement is something that every trial requires of the machine.
-type Requirement struct {
-	// Name of the requirement in errors, e.g. "agent".
-	Name string
-	// Check returns nil if the requirement is met.
-	Check func(context.Context) error
-}
-
-// Require returns an Executor that is ready when next is ready and all requirements are met.
-func Require(next Executor, requirements ...Requirement) Executor {
-	return required{next, requirements}
-}
-
-type required struct {
-	Executor
-	requirements []Requirement
-}
-
-// CheckReadiness implements ReadinessChecker; the error is that of the first unmet requirement.
-func (r required) CheckReadiness(ctx context.Context) error {
-	for _, q := range r.requirements {
-		if err := q.Check(ctx); err != nil {
-			return fmt.Errorf("%s: %w", q.Name, err)
-		}
-	}
-	return CheckReadiness(ctx, r.Executor)
-}
-
 const (
-	// readinessTimeout bounds one check.
-	readinessTimeout = 10 * time.Second
+	// readinessTimeout bounds one check. The loop waits for readinessPatience before it goes on and has the answer later, so that a
+	// slow check costs no lease.
+	readinessTimeout  = time.Minute
+	readinessPatience = 5 * time.Second
 	// readinessInterval is how long the result of a successful check is valid.
 	readinessInterval = 30 * time.Second
+	// unchecked is the problem of an executor whose first check has not ended.
+	unchecked = "its readiness is still being checked"
 )
 
 // readiness is the executor's readiness as the loop last observed it.
@@ -76,33 +52,53 @@ type readiness struct {
 	due time.Time
 	// retries is the policy for checks that failed.
 	retries backoff.BackOff
+	// answers receives the result of the check under way; nil while there is none.
+	answers chan error
 }
 
-// checkReadiness performs a check if one is due and the runner would ask for work. Trials that end during the check are settled. A
-// change is logged once.
+// checkReadiness begins a check if one is due and the runner would ask for work, and waits a while for its result. Trials that end
+// meanwhile are settled. A change is logged once.
 func (r *Runner) checkReadiness(ctx context.Context) {
-	now := r.config.Clock.Now()
-	if !r.asksForWork() || now.Before(r.ready.due) {
-		return
+	if r.ready.answers == nil {
+		now := r.config.Clock.Now()
+		if !r.asksForWork() || now.Before(r.ready.due) {
+			return
+		}
+		answers := make(chan error, 1)
+		r.ready.answers = answers
+		go func() {
+			check, cancel := context.WithTimeout(ctx, readinessTimeout)
+			defer cancel()
+			answers <- CheckReadiness(check, r.config.Executor)
+		}()
 	}
-	check, cancel := context.WithTimeout(ctx, readinessTimeout)
-	defer cancel()
-	answers := make(chan error, 1)
-	go func() { answers <- CheckReadiness(check, r.config.Executor) }()
+	patience := time.NewTimer(readinessPatience)
+	defer patience.Stop()
 	for {
 		select {
 		case f := <-r.finished:
 			r.settle(f)
-		case err := <-answers:
-			if ctx.Err() == nil {
-				r.noteReadiness(ctx, err, now)
+		case err := <-r.ready.answers:
+			r.noteReadiness(ctx, err)
+			return
+		case <-ctx.Done():
+			return
+		case <-patience.C:
+			if r.ready.due.IsZero() && r.ready.problem == "" {
+				r.ready.problem = unchecked
 			}
 			return
 		}
 	}
 }
 
-func (r *Runner) noteReadiness(ctx context.Context, err error, now time.Time) {
+// noteReadiness takes the result of a check in.
+func (r *Runner) noteReadiness(ctx context.Context, err error) {
+	r.ready.answers = nil
+	if ctx.Err() != nil {
+		return
+	}
+	now := r.config.Clock.Now()
 	if err == nil {
 		if r.ready.problem != "" {
 			r.config.Logger.InfoContext(ctx, "ready again, asking for work")
@@ -118,8 +114,18 @@ func (r *Runner) noteReadiness(ctx context.Context, err error, now time.Time) {
 		wait = maxNextCall
 	}
 	r.ready.due = now.Add(wait)
-	if problem := err.Error(); problem != r.ready.problem {
+	if problem := strings.ReplaceAll(err.Error(), "\n", "; "); problem != r.ready.problem {
 		r.ready.problem = problem
-		r.config.Logger.WarnContext(ctx, "not ready; asking for no work until this is fixed", "error", err)
+		r.config.Logger.WarnContext(ctx, "not ready; asking for no work until this is fixed", "error", problem)
+	}
+}
+
+// notReady says why the runner asks for no work although it has free slots; empty when it asks or is busy.
+func (r *Runner) notReady() string {
+	switch {
+	case r.retiring() || r.stopping:
+		return "draining"
+	default:
+		return r.ready.problem
 	}
 }

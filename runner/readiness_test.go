@@ -104,14 +104,14 @@ func TestNotReadyTakesNoWork(t *testing.T) {
 }
 
 func TestReadinessOfDecoratedExecutors(t *testing.T) {
-	broken := Require(giving(nil, nil), Requirement{"JDK store", func(context.Context) error { return errors.New("not mounted") }})
+	broken := Require(giving(nil, nil), Requirement{Name: "JDK store", Check: func(context.Context) error { return errors.New("not mounted") }})
 	plain := giving(nil, nil)
 	for name, c := range map[string]struct {
 		executor Executor
 		want     string
 	}{
 		"no opinion": {plain, ""},
-		"met":        {Require(plain, Requirement{"x", func(context.Context) error { return nil }}), ""},
+		"met":        {Require(plain, Requirement{Name: "x", Check: func(context.Context) error { return nil }}), ""},
 		"decorated":  {Count(Log(Stamp(Recover(broken), stepClock{}, "h"), nil, nil), nil), "JDK store: not mounted"},
 		"routed":     {Recover(Route(map[string]Executor{Host: plain, "vm": broken})), "executor vm: JDK store: not mounted"},
 		"twice":      {Require(broken), "JDK store: not mounted"},

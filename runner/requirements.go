@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,13 +12,8 @@ import (
 // Space requires that a folder is writable and that its file system has at least mib MiB free.
 func Space(name, folder string, mib uint64) Requirement {
 	return Requirement{Name: name, Check: func(context.Context) error {
-		f, err := os.CreateTemp(folder, ".ready-*")
-		if err != nil {
+		if err := writable(folder); err != nil {
 			return fmt.Errorf("%w; make the folder writable or choose another", err)
-		}
-		_ = f.Close()
-		if err := os.Remove(f.Name()); err != nil {
-			return err
 		}
 		var s unix.Statfs_t
 		if err := unix.Statfs(folder, &s); err != nil {
@@ -28,6 +24,19 @@ func Space(name, folder string, mib uint64) Requirement {
 		}
 		return nil
 	}}
+}
+
+// writable makes a file without a name, which leaves nothing however this process ends, or one with a name where the file system has
+// no such files.
+func writable(folder string) error {
+	if f, err := os.OpenFile(folder, unix.O_TMPFILE|os.O_WRONLY, 0o600); err == nil {
+		return f.Close()
+	}
+	f, err := os.CreateTemp(folder, ".ready-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Files requires that files are readable.

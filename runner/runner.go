@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -21,16 +22,18 @@ import (
 )
 
 const (
-	// callTimeout bounds one Synchronize call, so that a dead connection ends in DEADLINE_EXCEEDED instead of blocking for ever.
-	callTimeout = 20 * time.Second
+	// callTimeout bounds one Synchronize call: a coordinator that does not answer, behind a partition or overloaded, costs this long
+	// before the next call goes to another one.
+	callTimeout = 10 * time.Second
 	// defaultNextCall is used when the coordinator omits next_call; maxNextCall bounds the value it may send.
 	defaultNextCall = time.Second
 	maxNextCall     = time.Minute
 	// maxReport bounds the results in one report in bytes; gRPC's default limit for received messages is 4 MiB. Results that do not
 	// fit are reported as running and sent with the next call.
 	maxReport = 3 << 20
-	// stopGrace bounds how long a stopping runner tries to report its finished trials.
+	// stopGrace bounds a call of a stopping runner that reports its finished trials, stopTries how often it tries.
 	stopGrace = 5 * time.Second
+	stopTries = 2
 )
 
 // Config configures a Runner. Client, Executor and Slots are required, the other fields have defaults.
@@ -66,6 +69,10 @@ type Runner struct {
 	config   Config
 	identity *misstepv1.Runner
 	finished chan finished // from the trials' goroutines to Run's
+
+	// retire is closed by the first call of Drain; retireOnce guards that.
+	retire     chan struct{}
+	retireOnce sync.Once
 
 	// Mutable, accessed by Run's goroutine only.
 	held    map[string]*lease // by lease id
@@ -124,24 +131,41 @@ func New(config Config) (*Runner, error) {
 		},
 		held:     map[string]*lease{},
 		finished: make(chan finished),
+		retire:   make(chan struct{}),
 	}, nil
 }
 
-// Run loops until the coordinator has drained this runner (it returns nil), until ctx ends (it returns ctx's cause), or until the
-// coordinator refuses its reports permanently. When ctx ends, running trials are cancelled and awaited, and finished trials are
-// reported if the coordinator answers within five seconds. Call it once.
+// Drain makes the runner take no more leases: Run returns nil when the trials that run now have ended and are reported. Safe for
+// concurrent use, before Run, too.
+func (r *Runner) Drain() { r.retireOnce.Do(func() { close(r.retire) }) }
+
+// retiring reports whether Drain was called.
+func (r *Runner) retiring() bool {
+	select {
+	case <-r.retire:
+		return true
+	default:
+		return false
+	}
+}
+
+// Run loops until the coordinator or Drain has drained this runner (it returns nil), until ctx ends (it returns a *StoppedError with
+// ctx's cause), or until the coordinator refuses its reports permanently. When ctx ends, running trials are cancelled, awaited and
+// handed back, and finished trials are reported if a coordinator answers within ten seconds. Call it once.
 func (r *Runner) Run(ctx context.Context) error {
 	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.await(cancelTrials)
+	checks, endChecks := context.WithCancel(ctx)
+	defer endChecks()
 	policy := r.config.Backoff()
 	for {
-		r.checkReadiness(ctx)
+		r.checkReadiness(checks)
 		next, err := r.synchronize(ctx, trials)
 		patient := false // during a backoff a finished trial does not cause an earlier call
 		switch {
 		case ctx.Err() != nil:
 			return r.stop(ctx, cancelTrials)
-		case err == nil && r.draining && len(r.held) == 0:
+		case len(r.held) == 0 && (r.retiring() || err == nil && r.draining):
 			r.config.Logger.InfoContext(ctx, "drained")
 			return nil
 		case err == nil:
@@ -180,14 +204,25 @@ func (r *Runner) wait(ctx context.Context, d time.Duration, patient bool) bool {
 	}
 	due, release := r.config.Clock.After(d)
 	defer release()
+	retire := r.retire
+	if patient || r.retiring() {
+		retire = nil // it is heard of already, or with the next attempt
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-due:
 			return true
+		case <-retire:
+			r.config.Logger.InfoContext(ctx, "draining: no more work is asked for", "running", r.running)
+			return true
 		case f := <-r.finished:
 			if r.settle(f); !patient {
+				return true
+			}
+		case err := <-r.ready.answers:
+			if r.noteReadiness(ctx, err); !patient { // it asks for work at once, or says why not
 				return true
 			}
 		}
@@ -203,6 +238,9 @@ func (r *Runner) settle(f finished) {
 		return
 	}
 	f.lease.result = f.report(r.stopping)
+	if f.err != nil && !IsPermanent(f.err) {
+		r.ready.due = time.Time{} // the machine may not be fit any more
+	}
 }
 
 // synchronize makes one call and applies the response. It returns the time until the next call.
@@ -246,7 +284,7 @@ func nextCall(response *misstepv1.SynchronizeResponse) time.Duration {
 
 // report returns the current state: every lease in order of its id, with as many results as fit.
 func (r *Runner) report() *misstepv1.SynchronizeRequest {
-	request := &misstepv1.SynchronizeRequest{Runner: r.identity}
+	request := &misstepv1.SynchronizeRequest{Runner: r.identity, NotReady: r.notReady()}
 	if r.asksForWork() && r.ready.problem == "" {
 		request.FreeSlots = uint32(r.config.Slots - r.running) // bounded by slots
 	}
@@ -270,7 +308,7 @@ func (r *Runner) report() *misstepv1.SynchronizeRequest {
 
 // asksForWork reports whether the runner has free slots and is neither draining nor stopping.
 func (r *Runner) asksForWork() bool {
-	return !r.draining && !r.stopping && r.running < r.config.Slots
+	return !r.draining && !r.retiring() && !r.stopping && r.running < r.config.Slots
 }
 
 func (r *Runner) leases() []*lease {
@@ -282,8 +320,8 @@ func (r *Runner) leases() []*lease {
 	return leases
 }
 
-// apply brings the runner to the desired state. It reports whether a trial ended during the call, so that the next call should
-// follow at once.
+// apply brings the runner to the desired state. It reports whether a trial ended during the call or a lease is declined, so that the
+// next call should follow at once.
 func (r *Runner) apply(
 	ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse,
 ) (early bool) {
@@ -316,6 +354,11 @@ func (r *Runner) apply(
 		if r.held[d.GetId()] != nil || r.draining {
 			continue
 		}
+		if r.retiring() {
+			r.decline(d.GetId())
+			early = true
+			continue
+		}
 		if r.running >= r.config.Slots {
 			r.config.Logger.WarnContext(ctx, "more leases desired than there are slots", "lease", d.GetId())
 			continue
@@ -342,6 +385,15 @@ func (r *Runner) start(trials context.Context, d *misstepv1.Lease) {
 	}()
 }
 
+// decline hands back a lease that was granted while the runner began to drain.
+func (r *Runner) decline(id string) {
+	l := &lease{id: id, cancel: func() {}}
+	l.result = &misstepv1.HeldLease{LeaseId: id, State: &misstepv1.HeldLease_Failure{Failure: &misstepv1.InfrastructureFailure{
+		Message: "the runner drains", Interrupted: true,
+	}}}
+	r.held[id] = l
+}
+
 // await cancels the running trials and settles them, so that no goroutine and no process outlives Run.
 func (r *Runner) await(cancelTrials context.CancelFunc) {
 	cancelTrials()
@@ -351,23 +403,60 @@ func (r *Runner) await(cancelTrials context.CancelFunc) {
 	}
 }
 
+// StoppedError is the error of Run when its context ended.
+type StoppedError struct {
+	// Reported are the trials that had ended and whose results were reported; HandedBack are those that were cut short and given back
+	// to the coordinator; Unreported are those of which the coordinator could not be told: their leases expire, and the trials are
+	// repeated.
+	Reported, HandedBack, Unreported int
+	// Cause of the context.
+	Cause error
+}
+
+func (e *StoppedError) Error() string {
+	return fmt.Sprintf("stopped: %d trials handed back, %d results reported, %d leases left to expire: %v", e.HandedBack, e.Reported,
+		e.Unreported, e.Cause)
+}
+
+func (e *StoppedError) Unwrap() error { return e.Cause }
+
 // stop cancels the trials and reports the finished ones, if the coordinator answers.
 func (r *Runner) stop(ctx context.Context, cancelTrials context.CancelFunc) error {
 	r.await(cancelTrials)
-	parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
-	defer cancel()
-	for len(r.held) > 0 {
+	interrupted := map[string]bool{}
+	for id, l := range r.held {
+		interrupted[id] = l.result.GetFailure().GetInterrupted()
+	}
+	stopped := &StoppedError{Cause: context.Cause(ctx)}
+	for tries := 0; len(r.held) > 0; {
 		request := r.report()
+		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		response, err := r.config.Client.Synchronize(parting, request)
+		cancel()
 		if err != nil {
+			if tries++; tries < stopTries && !isRefusal(err) { // another coordinator may answer
+				continue
+			}
 			r.config.Logger.WarnContext(ctx, "stopped without reporting all leases", "leases", len(r.held), "error", err)
 			break
 		}
 		before := len(r.held)
-		r.apply(ctx, parting, request, &misstepv1.SynchronizeResponse{Desired: response.GetDesired(), Drain: true})
+		r.apply(ctx, ctx, request, &misstepv1.SynchronizeResponse{Desired: response.GetDesired(), Drain: true})
 		if len(r.held) == before {
 			break // the coordinator still desires leases that the runner has dropped: they expire at their deadline
 		}
 	}
-	return context.Cause(ctx)
+	for id, cut := range interrupted {
+		switch {
+		case r.held[id] != nil:
+			stopped.Unreported++
+		case cut:
+			stopped.HandedBack++
+		default:
+			stopped.Reported++
+		}
+	}
+	r.config.Logger.InfoContext(ctx, "stopped", "handed_back", stopped.HandedBack, "reported", stopped.Reported,
+		"left_to_expire", stopped.Unreported)
+	return stopped
 }

@@ -110,6 +110,7 @@ type bench struct {
 	server *coordinator
 	clock  stepClock
 	exec   manual
+	runner *Runner
 	cancel context.CancelFunc
 	ended  chan error
 }
@@ -141,7 +142,7 @@ func startWith(t *testing.T, slots int, change func(*Config)) *bench {
 	r, err := New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	b.cancel = cancel
+	b.cancel, b.runner = cancel, r
 	go func() { b.ended <- r.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
@@ -309,6 +310,67 @@ func TestDrainFinishesWhatIsHeld(t *testing.T) {
 	require.Equal(t, "a=clean free=0", c.held())
 	c.answer <- answer{response: &misstepv1.SynchronizeResponse{Drain: true}}
 	require.NoError(t, b.end())
+}
+
+// A runner that drains by itself finishes what it holds, and gives back what was granted meanwhile.
+func TestDrainOfTheRunner(t *testing.T) {
+	b := start(t, 2)
+	b.call().reply("a")
+	a := b.trial()
+	b.sleep()
+	b.runner.Drain()
+	c := b.call() // at once: nobody fires the timer
+	require.Equal(t, "a=running free=0", c.held())
+	c.reply("a", "b") // b was granted in answer to an earlier call
+	at := b.sleep()
+	require.Zero(t, at.d)
+	at.fire <- time.Time{}
+	c = b.call()
+	require.Equal(t, "a=running b=failed~ free=0", c.held())
+	c.reply("a")
+	b.sleep()
+	a.end <- clean()
+	c = b.call()
+	require.Equal(t, "a=clean free=0", c.held())
+	c.fail(codes.Unavailable)
+	b.sleep().fire <- time.Time{}
+	c = b.call()
+	require.Equal(t, "a=clean free=0", c.held(), "a result is kept until it is acknowledged")
+	c.reply()
+	require.NoError(t, b.end())
+}
+
+func TestAnIdleRunnerDrainsWithoutACoordinator(t *testing.T) {
+	b := start(t, 2)
+	b.runner.Drain()
+	b.call().fail(codes.Unavailable)
+	require.NoError(t, b.end())
+}
+
+func TestStopSaysWhatBecameOfTheTrials(t *testing.T) {
+	b := start(t, 3)
+	b.call().reply("a", "b", "c")
+	b.trial().end <- clean()
+	b.trial()
+	b.trial()
+	b.call() // its answer never comes
+	b.cancel()
+	b.call().fail(codes.Unavailable)
+	b.call().reply() // of another coordinator
+	var stopped *StoppedError
+	require.ErrorAs(t, b.end(), &stopped)
+	require.Equal(t, [3]int{1, 2, 0}, [3]int{stopped.Reported, stopped.HandedBack, stopped.Unreported})
+	require.ErrorIs(t, stopped, context.Canceled)
+
+	b = start(t, 1)
+	b.call().reply("a")
+	b.trial()
+	b.sleep()
+	b.cancel()
+	b.call().reply("a") // not recorded
+	require.ErrorAs(t, b.end(), &stopped)
+	require.Equal(t, 1, stopped.Unreported)
+	require.ErrorContains(t, stopped, "0 trials handed back, 0 results reported, 1 leases left to expire")
 }
 
 func TestStopCancelsTrialsAndHandsOverResults(t *testing.T) {

@@ -30,8 +30,11 @@ type SynchronizeRequest struct {
 	Runner *Runner `protobuf:"bytes,1,opt,name=runner,proto3" json:"runner,omitempty"`
 	// held leases, running and finished.
 	Held []*HeldLease `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty"`
-	// free_slots is the number of leases that the runner could take now; 0 while it is draining.
-	FreeSlots     uint32 `protobuf:"varint,3,opt,name=free_slots,json=freeSlots,proto3" json:"free_slots,omitempty"`
+	// free_slots is the number of leases that the runner could take now; 0 while it is draining or not ready.
+	FreeSlots uint32 `protobuf:"varint,3,opt,name=free_slots,json=freeSlots,proto3" json:"free_slots,omitempty"`
+	// not_ready says in one line why the runner takes no leases although it may have free slots: what its machine lacks, with the
+	// remedy, or "draining". Empty when it takes leases.
+	NotReady      string `protobuf:"bytes,4,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -85,6 +88,13 @@ func (x *SynchronizeRequest) GetFreeSlots() uint32 {
 		return x.FreeSlots
 	}
 	return 0
+}
+
+func (x *SynchronizeRequest) GetNotReady() string {
+	if x != nil {
+		return x.NotReady
+	}
+	return ""
 }
 
 // Runner is a process that executes trials on one machine, in slots.
@@ -415,12 +425,13 @@ var File_misstep_v1_lease_proto protoreflect.FileDescriptor
 const file_misstep_v1_lease_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/lease.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\x8a\x01\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xa7\x01\n" +
 	"\x12SynchronizeRequest\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x12)\n" +
 	"\x04held\x18\x02 \x03(\v2\x15.misstep.v1.HeldLeaseR\x04held\x12\x1d\n" +
 	"\n" +
-	"free_slots\x18\x03 \x01(\rR\tfreeSlots\"\x89\x01\n" +
+	"free_slots\x18\x03 \x01(\rR\tfreeSlots\x12\x1b\n" +
+	"\tnot_ready\x18\x04 \x01(\tR\bnotReady\"\x89\x01\n" +
 	"\x06Runner\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
