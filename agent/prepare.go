@@ -2,11 +2,14 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -28,10 +31,11 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("prepare the agent: make the cache folder: %w", err)
 	}
-	work, err := os.MkdirTemp(cacheDir, ".patch-*")
+	work, unlock, err := workFolder(cacheDir)
 	if err != nil {
 		return "", fmt.Errorf("prepare the agent: %w", err)
 	}
+	defer unlock()
 	defer os.RemoveAll(work)
 	fresh := filepath.Join(work, "patch.jar")
 	ctx, cancel := context.WithTimeout(ctx, prepareLimit)
@@ -40,6 +44,9 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 	// The caller's JAVA_TOOL_OPTIONS would load agents into this helper JVM too.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + work, "LANG=C.UTF-8"}
 	cmd.WaitDelay = 5 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread() // the signal is sent when this thread ends, golang.org/issue/27505
+	defer runtime.UnlockOSThread()
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("prepare the agent for %s: run misstep.agent.Patch: %w: %s", java, err, tail(output, 500))
@@ -51,6 +58,53 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 		return "", fmt.Errorf("prepare the agent: %w", err)
 	}
 	return target, nil
+}
+
+const workPattern = ".patch-*"
+
+// workFolder makes a folder that is locked while its maker lives, by which Sweep distinguishes dead makers from living ones.
+func workFolder(cacheDir string) (name string, unlock func(), err error) {
+	for {
+		name, err := os.MkdirTemp(cacheDir, workPattern)
+		if err != nil {
+			return "", nil, err
+		}
+		folder, err := os.Open(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // swept before it was locked
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
+			return "", nil, errors.Join(err, folder.Close())
+		}
+		if _, err := os.Lstat(name); err == nil {
+			return name, func() { _ = folder.Close() }, nil
+		}
+		_ = folder.Close()
+	}
+}
+
+// Sweep removes what killed processes left in the folder of patch jars while they made one.
+func Sweep(cacheDir string) error {
+	left, err := filepath.Glob(filepath.Join(cacheDir, workPattern))
+	if err != nil {
+		return fmt.Errorf("sweep %s: %w", cacheDir, err)
+	}
+	for _, name := range left {
+		folder, err := os.Open(name)
+		if err != nil {
+			continue // removed by its maker
+		}
+		if syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			err = os.RemoveAll(name)
+		}
+		if err = errors.Join(err, folder.Close()); err != nil {
+			return fmt.Errorf("sweep %s: %w", cacheDir, err)
+		}
+	}
+	return nil
 }
 
 // short returns the first 16 hex digits of a digest, safe as part of a file name.

@@ -35,6 +35,9 @@ func workFolder(dir string) (name string, unlock func(), err error) {
 	}
 }
 
+// Sweep removes what killed fetches left in the folder of a cache; it is done before each fetch, too.
+func Sweep(cache string) { sweep(cache) }
+
 // sweep removes what killed fetches left in dir. What it cannot remove does no harm.
 func sweep(dir string) {
 	left, _ := fs.Glob(os.DirFS(dir), workPattern) // not filepath.Glob: dir may have a "[" in its name

@@ -13,7 +13,7 @@ const scratchPrefix = "misstep-vm-"
 // makeScratch creates a machine's folder for temporary files and returns a function that removes it. Folders that a killed process
 // left behind are removed as well: they are no longer locked.
 func makeScratch() (dir string, remove func(), err error) {
-	sweep(os.TempDir())
+	Sweep()
 	if dir, err = os.MkdirTemp("", scratchPrefix); err != nil {
 		return "", nil, fmt.Errorf("making a scratch folder: %w", err)
 	}
@@ -30,6 +30,9 @@ func makeScratch() (dir string, remove func(), err error) {
 		_ = lock.Close()
 	}, nil
 }
+
+// Sweep removes what machines of killed processes left among the system's temporary files.
+func Sweep() { sweep(os.TempDir()) }
 
 // sweep removes the scratch folders in dir that no process has locked. A folder is empty between its creation and its locking, so
 // empty ones are left to their creators.

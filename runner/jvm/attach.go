@@ -9,9 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
+
+	"misstep/runner/scratch"
 )
 
 const (
@@ -29,6 +30,10 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 		return nil
 	}
 	file := t.path(dirTemp, fileThreads)
+	if err := t.folder.Attaching(t.jvm.PID()); err != nil {
+		t.executor.Logger.WarnContext(ctx, "no dump of virtual threads; going on without", "trial", t.name, "error", err)
+		return nil
+	}
 	err := diagnose(ctx, t.jvm.PID(), func() { t.jvm.Signal(syscall.SIGQUIT) }, "Thread.dump_to_file -overwrite -format=json "+file)
 	var dump []byte
 	if err == nil {
@@ -46,7 +51,7 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 func diagnose(ctx context.Context, pid int, quit func(), command string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*attachTimeout)
 	defer cancel()
-	socket := "/tmp/.java_pid" + strconv.Itoa(pid) // whatever TMPDIR is
+	socket := scratch.Socket(pid)
 	conn, err := attach(ctx, pid, socket, quit)
 	if err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", pid, err)

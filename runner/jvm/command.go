@@ -58,27 +58,14 @@ func flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
 // command creates the folders and composes the JVM's arguments. Later flags override earlier ones, hence the order: those that a
 // recipe may override, the workload's, the recipe's, those that the trial relies on.
 func (t *trial) command(ctx context.Context) ([]string, error) {
-	for _, dir := range t.folders() {
-		if err := os.MkdirAll(t.path(dir), 0o700); err != nil {
-			return nil, scratch.Explain(t.folder.Path, fmt.Errorf("make trial folder: %w", err))
-		}
-		if c := t.executor.Credential; c != nil {
-			if err := os.Chown(t.path(dir), int(c.Uid), int(c.Gid)); err != nil {
-				return nil, fmt.Errorf("give trial folder to user %d: %w", c.Uid, err)
-			}
-		}
+	if err := t.makeFolders(); err != nil {
+		return nil, err
 	}
 	invocation, err := t.manifest.Invocation(t.workload, t.recipe.GetWorkload(), t.path(dirTemp))
 	if err != nil {
 		return nil, runner.Permanent(err)
 	}
-	args := append(flags(t.recipe, invocation),
-		"-XX:ErrorFile="+t.path(fileCrash),
-		"-XX:+PerfDisableSharedMem", // otherwise /tmp/hsperfdata_USER/PID outlives a killed JVM
-		"-Duser.home="+t.path(dirHome))
-	if t.feature >= 9 {
-		args = append(args, "-XX:-CreateCoredumpOnCrash")
-	}
+	args := append(flags(t.recipe, invocation), t.fixedFlags()...)
 	profiled, err := t.profile()
 	if err != nil {
 		return nil, err
@@ -92,6 +79,34 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 		args = append(args, loaded...)
 	}
 	return append(args, invocation.Args...), nil
+}
+
+// fixedFlags are the JVM flags that every trial relies on.
+func (t *trial) fixedFlags() []string {
+	all := []string{
+		"-XX:ErrorFile=" + t.path(fileCrash),
+		"-XX:+PerfDisableSharedMem", // otherwise /tmp/hsperfdata_USER/PID outlives a killed JVM
+		"-Duser.home=" + t.path(dirHome),
+	}
+	if t.feature >= 9 {
+		all = append(all, "-XX:-CreateCoredumpOnCrash")
+	}
+	return all
+}
+
+// makeFolders makes the folders, which belong to the JVM's user.
+func (t *trial) makeFolders() error {
+	for _, dir := range t.folders() {
+		if err := os.MkdirAll(t.path(dir), 0o700); err != nil {
+			return scratch.Explain(t.folder.Path, fmt.Errorf("make trial folder: %w", err))
+		}
+		if c := t.executor.Credential; c != nil {
+			if err := os.Chown(t.path(dir), int(c.Uid), int(c.Gid)); err != nil {
+				return fmt.Errorf("give trial folder to user %d: %w", c.Uid, err)
+			}
+		}
+	}
+	return nil
 }
 
 // folders are the folders of a trial.

@@ -121,11 +121,16 @@ func (e *Executor) Run(
 			err = removed
 		}
 	}()
-	t := &trial{
-		executor: e, recipe: recipe, limits: limitsOf(recipe.GetLimits()), home: home, feature: feature, workload: dir,
-		manifest: manifest, folder: folder, name: filepath.Base(folder.Path), report: progress,
-	}
+	t := newTrial(e, recipe, folder, home, feature)
+	t.workload, t.manifest, t.report = dir, manifest, progress
 	return t.run(ctx)
+}
+
+func newTrial(e *Executor, r *misstepv1.Recipe, folder *scratch.Folder, home string, feature int) *trial {
+	return &trial{
+		executor: e, recipe: r, limits: limitsOf(r.GetLimits()), home: home, feature: feature, folder: folder,
+		name: filepath.Base(folder.Path), report: func(*misstepv1.Progress) {},
+	}
 }
 
 // accepts returns an error if this executor cannot run the recipe.

@@ -17,6 +17,7 @@ import (
 	"misstep/internal/capped"
 	"misstep/internal/threaddump"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/process"
 )
 
 const (
@@ -205,7 +206,8 @@ func (t *trial) gdb(ctx context.Context, command string, target ...string) []byt
 		"-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
 		"-ex", "set pagination off", "-ex", "set print frame-arguments none", "-ex", command,
 	}, target...)...)
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + t.path(dirHome)}
+	// The mark is for the next runner, if this one is killed meanwhile.
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=" + t.path(dirHome), process.Mark + "=" + t.folder.Path}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = time.Second
 	var out bytes.Buffer

@@ -85,7 +85,7 @@ func usable(folder string) string {
 	if folder == "" {
 		return ""
 	}
-	probe, err := os.MkdirTemp(folder, "misstep-probe-")
+	probe, err := os.MkdirTemp(folder, probePattern)
 	if err != nil {
 		return ""
 	}
@@ -138,18 +138,51 @@ func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
 	return g, nil
 }
 
-// Find returns the group of that name that another process created, if it exists.
-func (c Cgroups) Find(name string) (*Cgroup, bool) {
-	g := &Cgroup{}
+// Parents are the folders in which the groups are created.
+func (c Cgroups) Parents() (all []string) {
 	for _, parent := range []string{c.unified, c.memory} {
-		if parent == "" {
-			continue
-		}
-		if folder := filepath.Join(parent, name); exists(folder) {
-			g.folders = append(g.folders, folder)
+		if parent != "" {
+			all = append(all, parent)
 		}
 	}
-	return g, len(g.folders) > 0
+	return all
+}
+
+// IsCgroup reports whether a folder is a control group of either version.
+func IsCgroup(folder string) bool {
+	var s unix.Statfs_t
+	if !filepath.IsAbs(folder) || unix.Statfs(folder, &s) != nil {
+		return false
+	}
+	return s.Type == unix.CGROUP2_SUPER_MAGIC || s.Type == unix.CGROUP_SUPER_MAGIC
+}
+
+const probePattern = "misstep-probe-"
+
+// ReapCgroups kills what runs in the groups of a parent whose names stale accepts and removes them, and probes that nobody removed.
+// A parent that does not exist has none.
+func ReapCgroups(parent string, stale func(name string) bool) error {
+	entries, err := os.ReadDir(parent)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reap stale cgroups: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		folder := filepath.Join(parent, e.Name())
+		switch {
+		case !e.IsDir():
+		case strings.HasPrefix(e.Name(), probePattern):
+			_ = os.Remove(folder) // empty at any time; whoever made it a moment ago does the same
+		case stale(e.Name()):
+			g := &Cgroup{folders: []string{folder}}
+			g.Kill()
+			errs = append(errs, g.Remove())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func exists(path string) bool {

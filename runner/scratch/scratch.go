@@ -13,8 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"syscall"
 
 	"misstep/runner/process"
@@ -27,6 +25,15 @@ type Area struct {
 	cgroups process.Cgroups
 }
 
+// Reap reaps what dead runners left in an area, which need not exist.
+func Reap(path string, cgroups process.Cgroups) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	_, err := Open(path, cgroups)
+	return err
+}
+
 // Folder of one trial.
 type Folder struct {
 	// Path of the folder, absolute; its name is unique on the machine.
@@ -37,7 +44,7 @@ type Folder struct {
 var ErrNoSpace = errors.New("no space left")
 
 // Open creates the area if it does not exist (mode 0700) and reaps what dead runners left in it: processes, control groups,
-// folders.
+// folders, sockets.
 func Open(path string, cgroups process.Cgroups) (*Area, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -58,41 +65,6 @@ func Open(path string, cgroups process.Cgroups) (*Area, error) {
 	return a, a.reap()
 }
 
-var folderName = regexp.MustCompile(`^trial-(\d+)-(\d+)-[0-9a-f]{16}$`)
-
-func (a *Area) reap() error {
-	entries, err := os.ReadDir(a.path)
-	if err != nil {
-		return fmt.Errorf("reap stale trials: %w", err)
-	}
-	var errs []error
-	for _, e := range entries {
-		parts := folderName.FindStringSubmatch(e.Name())
-		if parts == nil {
-			continue
-		}
-		pid, err1 := strconv.Atoi(parts[1])
-		start, err2 := strconv.ParseUint(parts[2], 10, 64)
-		if err1 != nil || err2 != nil {
-			continue
-		}
-		if now, alive := process.StartTime(pid); alive && now == start {
-			continue
-		}
-		path := filepath.Join(a.path, e.Name())
-		group, found := a.cgroups.Find(e.Name())
-		if found {
-			group.Kill()
-		}
-		errs = append(errs, process.KillMarked(path))
-		if found {
-			errs = append(errs, group.Remove())
-		}
-		errs = append(errs, RemoveAll(path))
-	}
-	return errors.Join(errs...)
-}
-
 // New creates the folder of a trial, mode 0700. The caller calls Remove.
 func (a *Area) New() (*Folder, error) {
 	var random [8]byte
@@ -102,7 +74,11 @@ func (a *Area) New() (*Folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, Explain(a.path, fmt.Errorf("make trial folder: %w", err))
 	}
-	return &Folder{Path: path}, nil
+	f := &Folder{Path: path}
+	if err := f.noteGroups(a.cgroups.Parents()); err != nil {
+		return nil, errors.Join(Explain(a.path, fmt.Errorf("make trial folder: %w", err)), f.Remove())
+	}
+	return f, nil
 }
 
 // Remove removes the folder and everything in it.

@@ -2,6 +2,7 @@ package scratch
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,6 +66,93 @@ func TestReapOfADeadRunner(t *testing.T) {
 		_ = orphan.Process.Kill()
 		t.Fatal("the orphan lives")
 	}
+}
+
+// A runner that was started elsewhere made its control groups in another folder, which the trial's folder names.
+func TestReapOfForeignGroups(t *testing.T) {
+	here := process.DetectCgroups()
+	if !here.Any() {
+		t.Skip("no control groups can be made here; run as root or delegate one")
+	}
+	parent, err := os.MkdirTemp(here.Parents()[0], "misstep-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.Remove(parent) })
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	const name = "trial-4194304-1-0123456789abcdef" // the pid is above the highest possible one
+	require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name, groupsFile), []byte(parent+"\n"+t.TempDir()+"\n"), 0o600))
+	group, other := filepath.Join(parent, name), filepath.Join(parent, "other")
+	require.NoError(t, os.Mkdir(group, 0o755))
+	require.NoError(t, os.Mkdir(other, 0o755))
+	defer os.Remove(other)
+	orphan := exec.Command("sleep", "1000") // without a mark
+	require.NoError(t, orphan.Start())
+	died := make(chan error, 1)
+	go func() { died <- orphan.Wait() }()
+	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, orphan.Process.Pid), 0o600))
+
+	require.NoError(t, Reap(dir, process.Cgroups{}))
+	select {
+	case <-died:
+	case <-time.After(10 * time.Second):
+		_ = orphan.Process.Kill()
+		t.Fatal("the orphan lives")
+	}
+	require.NoDirExists(t, group)
+	require.DirExists(t, other)
+	require.NoDirExists(t, filepath.Join(dir, name))
+	require.NoError(t, Reap(filepath.Join(dir, "gone"), here))
+}
+
+// A group without a folder, and a runner that is dead but not awaited by its parent.
+func TestReapOfAGroupAndOfAZombiesTrial(t *testing.T) {
+	groups := process.DetectCgroups()
+	zombie := exec.Command("true")
+	require.NoError(t, zombie.Start())
+	defer func() { _ = zombie.Wait() }()
+	var start uint64
+	require.Eventually(t, func() bool {
+		at, alive := process.StartTime(zombie.Process.Pid)
+		start = max(start, at)
+		return !alive
+	}, 10*time.Second, time.Millisecond)
+	name := fmt.Sprintf("trial-%d-%d-0123456789abcdef", zombie.Process.Pid, start)
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+	for _, parent := range groups.Parents() {
+		require.NoError(t, os.Mkdir(filepath.Join(parent, name), 0o755))
+		require.NoError(t, os.Mkdir(filepath.Join(parent, "misstep-probe-1"), 0o755))
+	}
+	require.NoError(t, Reap(dir, groups))
+	require.NoDirExists(t, filepath.Join(dir, name))
+	for _, parent := range groups.Parents() {
+		require.NoDirExists(t, filepath.Join(parent, name))
+		require.NoDirExists(t, filepath.Join(parent, "misstep-probe-1"))
+	}
+}
+
+// The socket of a JVM that was attached to is removed, and nothing else that the note may name.
+func TestReapOfASocket(t *testing.T) {
+	dead := exec.Command("true")
+	require.NoError(t, dead.Run())
+	socket := Socket(dead.Process.Pid)
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	require.NoError(t, listener.Close())
+	dir := t.TempDir()
+	for i, note := range []string{fmt.Sprint(dead.Process.Pid), "../etc/passwd", "-1"} {
+		trial := filepath.Join(dir, fmt.Sprintf("trial-4194304-1-%016x", i))
+		require.NoError(t, os.Mkdir(trial, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(trial, attachedFile), []byte(note), 0o600))
+	}
+	require.FileExists(t, socket)
+	require.NoError(t, Reap(dir, process.Cgroups{}))
+	require.NoFileExists(t, socket)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestExplainNamesTheRemedy(t *testing.T) {

@@ -1,0 +1,116 @@
+package scratch
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"misstep/runner/process"
+)
+
+// Notes in a trial's folder for whoever reaps it. The JVM's user may write there, so they are believed only as far as they can do no
+// harm.
+const (
+	// groupsFile lists the folders in which the trial's control groups were made, a line each: a runner that was started elsewhere, as
+	// by another systemd unit, makes them in another one.
+	groupsFile = "cgroups"
+	// attachedFile has the pid of a JVM that was attached to.
+	attachedFile = "attached"
+)
+
+var folderName = regexp.MustCompile(`^trial-(\d+)-(\d+)-[0-9a-f]{16}$`)
+
+// stale reports whether a name is that of a trial whose runner is dead.
+func stale(name string) bool {
+	parts := folderName.FindStringSubmatch(name)
+	if parts == nil {
+		return false
+	}
+	pid, err1 := strconv.Atoi(parts[1])
+	start, err2 := strconv.ParseUint(parts[2], 10, 64)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	now, alive := process.StartTime(pid)
+	return !alive || now != start
+}
+
+// reap removes what dead runners left, processes first: a folder with living processes would be filled again.
+func (a *Area) reap() error {
+	entries, err := os.ReadDir(a.path)
+	if err != nil {
+		return fmt.Errorf("reap stale trials: %w", err)
+	}
+	var errs []error
+	for _, parent := range a.cgroups.Parents() {
+		errs = append(errs, process.ReapCgroups(parent, stale))
+	}
+	for _, e := range entries {
+		if !stale(e.Name()) {
+			continue
+		}
+		path := filepath.Join(a.path, e.Name())
+		for _, parent := range readGroups(path) {
+			errs = append(errs, process.ReapCgroups(parent, func(name string) bool { return name == e.Name() }))
+		}
+		errs = append(errs, process.KillMarked(path))
+		removeSocket(path)
+		errs = append(errs, RemoveAll(path))
+	}
+	return errors.Join(errs...)
+}
+
+// noteGroups notes where the trial's control groups are made.
+func (f *Folder) noteGroups(parents []string) error {
+	if len(parents) == 0 {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(f.Path, groupsFile), []byte(strings.Join(parents, "\n")+"\n"), 0o600)
+}
+
+// readGroups returns the noted folders that are control groups.
+func readGroups(folder string) []string {
+	data, err := os.ReadFile(filepath.Join(folder, groupsFile))
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(parent string) bool {
+		return !process.IsCgroup(parent)
+	})
+}
+
+// Attaching notes that a JVM is going to be attached to: it then makes a socket outside of the folder, which a killed JVM leaves.
+func (f *Folder) Attaching(pid int) error {
+	if err := os.WriteFile(filepath.Join(f.Path, attachedFile), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		return fmt.Errorf("note the JVM to attach to: %w", err)
+	}
+	return nil
+}
+
+// Socket is where a JVM listens for those that attach to it, whatever its TMPDIR is.
+func Socket(pid int) string { return "/tmp/.java_pid" + strconv.Itoa(pid) }
+
+// removeSocket removes the socket of a trial's dead JVM. The JVM's user may have written the note: it can name a socket of that form
+// and nothing else.
+func removeSocket(folder string) {
+	data, err := os.ReadFile(filepath.Join(folder, attachedFile))
+	if err != nil {
+		return
+	}
+	pid, err := strconv.Atoi(string(data))
+	if err != nil || pid < 1 {
+		return
+	}
+	if _, alive := process.StartTime(pid); alive {
+		return // of another process by now
+	}
+	if info, err := os.Lstat(Socket(pid)); err == nil && info.Mode().Type() == fs.ModeSocket {
+		_ = os.Remove(Socket(pid))
+	}
+}
