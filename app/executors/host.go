@@ -56,17 +56,20 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 	if err != nil {
 		return nil, fmt.Errorf("find this binary: %w", err)
 	}
-	machines := &guest.Executor{
+	inMachines := &guest.Executor{
 		JDK: host.JDK, Workload: host.Workload, Agent: host.Agent, Recording: host.Recording, Profilers: host.Profilers,
-		Corpus: host.Corpus, Scratch: filepath.Join(host.Scratch, "machines"),
+		Corpus: host.Corpus, Scratch: machines(host.Scratch),
 		PatchCache: host.PatchCache, Home: home, Program: program, Command: []string{"trial"}, Record: record, Logger: logger,
 	}
 	var onHost runner.Executor = host
 	if record != "" {
-		onHost = machines // refuses: a host cannot be recorded
+		onHost = inMachines // refuses: a host cannot be recorded
 	}
-	return runner.Route(map[string]runner.Executor{runner.Host: onHost, guest.Shared: machines, guest.Deterministic: machines}), nil
+	return runner.Route(map[string]runner.Executor{runner.Host: onHost, guest.Shared: inMachines, guest.Deterministic: inMachines}), nil
 }
+
+// machines is the folder of the trials in virtual machines, below that of all trials.
+func machines(scratch string) string { return filepath.Join(scratch, "machines") }
 
 // JVMUser is the user as whom JVMs run where a scheduler can be loaded: that requires root, which the JVM has no need of. It is
 // the caller of sudo, else nobody. Nil elsewhere: JVMs then run as the user of this process.

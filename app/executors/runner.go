@@ -7,11 +7,18 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"time"
 
+	"misstep/agent"
 	"misstep/app/local"
 	"misstep/app/station"
-	"misstep/corpus"
+	"misstep/corpus/patient"
+	"misstep/corpus/tree"
+	"misstep/deploy/vm"
 	"misstep/runner"
+	"misstep/runner/jvm"
+	"misstep/runner/process"
+	"misstep/runner/scratch"
 )
 
 // RunnerConfig says what a runner of real JVMs works for and with.
@@ -27,20 +34,21 @@ type RunnerConfig struct {
 	Warnings *slog.Logger
 }
 
-// minScratch in MiB must be free for a runner to ask for work: what one trial may write unless its recipe sets another limit.
-const minScratch = 512
-
 // NewRunner makes a runner of real JVMs on this machine.
 func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runner.Runner, error) {
-	executor, err := Host(i, c.Station.Blobs, c.Scratch)
+	blobs := patient.New(c.Station.Blobs, func(err error, pause time.Duration) {
+		c.Logger.WarnContext(ctx, "corpus does not answer; the trial waits", "error", err, "retry_in", pause)
+	})
+	executor, err := Host(i, blobs, c.Scratch)
 	if err != nil {
 		return nil, err
 	}
+	required := requirements(i, c, executor)
 	slots := c.Slots
 	if slots <= 0 {
 		slots = runtime.NumCPU()
 	}
-	if err := executor.Open(); err != nil { // reaps what a killed runner left in scratch
+	if err := reap(i, executor); err != nil {
 		return nil, err
 	}
 	host, err := os.Hostname()
@@ -52,14 +60,7 @@ func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runn
 		return nil, err
 	}
 	clock := runner.SystemClock{}
-	ready := runner.Require(routed,
-		runner.Space("scratch space", c.Scratch, minScratch),
-		runner.Files("agent", executor.Agent.Library, executor.Agent.Jar),
-		runner.Requirement{Name: "corpus of JDKs, workloads and evidence", Check: func(ctx context.Context) error {
-			_, err := c.Station.Blobs.Missing(ctx, []corpus.Digest{corpus.DigestBytes(nil)})
-			return err
-		}},
-	)
+	ready := runner.Require(routed, required...)
 	return runner.New(runner.Config{
 		Client:       c.Station.Leases,
 		Executor:     runner.Log(runner.Stamp(runner.Recover(ready), clock, host), c.Logger, clock),
@@ -85,8 +86,16 @@ func RunDuring(ctx context.Context, i local.Installation, c RunnerConfig, work f
 	workErr := work(ctx)
 	stop()
 	runErr := <-done
-	if errors.Is(runErr, context.Canceled) {
+	if _, stopped := errors.AsType[*runner.StoppedError](runErr); stopped {
 		runErr = nil
 	}
 	return errors.Join(workErr, runErr)
+}
+
+// reap removes what a killed runner left on this machine: trials in the executor's folder and in that of its virtual machines, and
+// what was being fetched or made for them.
+func reap(i local.Installation, e *jvm.Executor) error {
+	vm.Sweep()
+	tree.Sweep(i.TreeCache())
+	return errors.Join(e.Open(), scratch.Reap(machines(e.Scratch), process.DetectCgroups()), agent.Sweep(e.PatchCache))
 }

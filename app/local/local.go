@@ -31,10 +31,13 @@ func (i Installation) Workloads() *workloads.Catalogue { return workloads.Open(i
 // PatchCache is the folder of the agent's prepared java.base patches.
 func (i Installation) PatchCache() string { return filepath.Join(i.Home, "cache", "patch") }
 
+// TreeCache is the folder of the JDKs and workloads that were fetched.
+func (i Installation) TreeCache() string { return filepath.Join(i.Home, "cache", "trees") }
+
 // Provider finds JDKs and workloads in the catalogues, else in blobs.
 func (i Installation) Provider(blobs corpus.Source) *provision.Provider {
 	return &provision.Provider{
-		JDKs: i.JDKs(), Workloads: i.Workloads(), Corpus: blobs, Cache: filepath.Join(i.Home, "cache", "trees"),
+		JDKs: i.JDKs(), Workloads: i.Workloads(), Corpus: blobs, Cache: i.TreeCache(),
 	}
 }
 
