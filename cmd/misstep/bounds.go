@@ -47,9 +47,15 @@ func checkGiven(command *kong.Context) error {
 
 // checkValue checks the value of a flag or argument by its tags.
 func checkValue(value *kong.Value, v reflect.Value) error {
-	if value.Tag.Has(tagAddress) && v.String() != "" {
-		if err := checkAddress(value.Tag.Get(tagAddress), v.String()); err != nil {
-			return err
+	if value.Tag.Has(tagAddress) {
+		given, several := v.Interface().([]string)
+		if !several && v.String() != "" {
+			given = []string{v.String()}
+		}
+		for _, address := range given {
+			if err := checkAddress(value.Tag.Get(tagAddress), address); err != nil {
+				return err
+			}
 		}
 	}
 	if !value.Tag.Has(tagWithin) || value.Tag.Get(tagWithin) == withinAny {

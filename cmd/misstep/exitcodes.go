@@ -10,11 +10,12 @@ import (
 
 // Exit codes that scripts rely on; exitCodes says what each means, command by command.
 const (
-	exitOK        = 0
-	exitFound     = 1 // the command found what it looks for (run, bundle diff), or did not (replay, reproduce)
-	exitFailed    = 2 // bad input, or the command could not run
-	exitAppFailed = 3
-	exitVoid      = 4
+	exitOK         = 0
+	exitFound      = 1 // the command found what it looks for (run, bundle diff), or did not (replay, reproduce)
+	exitHandedBack = 1 // a runner cut trials short
+	exitFailed     = 2 // bad input, or the command could not run
+	exitAppFailed  = 3
+	exitVoid       = 4
 
 	// Codes of commands that pass on the exit code of a program, as far from common codes as those of env(1) and timeout(1).
 	exitEjected       = bpf.CodeEjected
@@ -63,6 +64,9 @@ var exitCodes = []exitMeaning{
 	{"corpus pull", exitOK, "all bundles are there"},
 	{"corpus pull", exitFound, "some were refused"},
 	{"corpus pull", exitFailed, "transfer failed; run the same command again to resume"},
+	{"runner", exitOK, "drained or stopped, and no trial was cut short"},
+	{"runner", exitHandedBack, "stopped; trials that still ran were handed back to the coordinator"},
+	{"runner", exitFailed, "could not run, or stopped while no coordinator answered: leases were left to expire"},
 	{"doctor", exitOK, "this machine can hunt"},
 	{"doctor", exitFailed, "something needed is missing"},
 	{"sched run", passedOn, "the program's own, or 128+N after signal N"},

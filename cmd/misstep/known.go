@@ -58,7 +58,7 @@ type knownList struct {
 // Run lists.
 func (c *knownList) Run(ctx context.Context, e *env) error {
 	var all []*misstepv1.KnownBug
-	if c.Coordinator != "" || c.Dir != "" {
+	if len(c.Coordinator) > 0 || c.Dir != "" {
 		st, err := c.open(e)
 		if err != nil {
 			return err
@@ -257,7 +257,7 @@ func (c *knownCheck) Run(ctx context.Context, e *env) error {
 	if !doubtful {
 		fmt.Fprintf(e.stdout, "%s, none too wide\n", plural(len(bugs), "known bug"))
 	}
-	if c.Coordinator == "" && c.Dir == "" {
+	if len(c.Coordinator) == 0 && c.Dir == "" {
 		return nil
 	}
 	st, err := c.open(e)

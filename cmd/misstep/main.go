@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -20,10 +18,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second Ctrl-C ends the process at once: after the first the default action is back.
-	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(untilSignal(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // cli is the whole command line; each subcommand's Run method lives in a file of its own.
@@ -40,6 +35,7 @@ type cli struct {
 	Coordinator coordinatorCommand `cmd:"" help:"Serve campaigns to runners."`
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`
 	Store       storeCommand       `cmd:"" help:"Copy, back up, restore and tidy up a coordinator's store."`
+	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and why one takes no work."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
 	Bundle      bundleCommand      `cmd:"" help:"Verify, show, compare, sign and unpack bundles."`

@@ -57,6 +57,7 @@ var jsonValues = []struct{ command, value string }{
 	{"retest", "`[{bundle, finding, known_as, jdk, version, digest, known_on, known_digest, known: {hits, tries}, now: {hits, tries}, low, high, " +
 		"verdict: {state, p, needed}, time, error}]`"},
 	{"run", "[Outcome](#outcome)"},
+	{"runners", "list of [RunnerStatus](#runnerstatus)"},
 	{"sched places", "list of `{place, address, thread, comm, decision, elapsed_ns, held_ns, seen, of}`"},
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},
@@ -89,7 +90,7 @@ func TestReferenceOfJSON(t *testing.T) {
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
 	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Bug", "Outcome", "ReproductionStatus", "TriageDecision",
-		"JdkPreset")
+		"JdkPreset", "RunnerStatus")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
 	require.NoError(t, err)

@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 
 	"misstep/app/bundles"
-	"misstep/app/executors"
 	"misstep/app/retention"
 	"misstep/app/station"
 	"misstep/coordinator"
@@ -90,33 +87,4 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-type runnerCommand struct {
-	Coordinator string `address:"HOST:PORT" help:"Address of the coordinator." required:"" placeholder:"HOST:PORT"`
-	Slots       int    `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
-	Scratch     string `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
-}
-
-// Run takes leases until it is interrupted or drained.
-func (c *runnerCommand) Run(ctx context.Context, e *env) error {
-	st, err := station.Dial(c.Coordinator)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	scratch := c.Scratch
-	if scratch == "" {
-		scratch = filepath.Join(os.TempDir(), fmt.Sprintf("misstep-runner-%d", os.Getuid()))
-	}
-	r, err := executors.NewRunner(ctx, e.installation(), executors.RunnerConfig{
-		Station: st, Slots: c.Slots, Scratch: scratch, Logger: e.info(), Warnings: e.warnings(),
-	})
-	if err != nil {
-		return err
-	}
-	if err := r.Run(ctx); err != nil && ctx.Err() == nil {
-		return err
-	}
-	return nil // drained, or interrupted: its trials go back to the queue
 }

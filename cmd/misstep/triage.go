@@ -27,7 +27,7 @@ func (c *triageCommand) Help() string {
 // Run identifies crash reports and thread dumps.
 func (c *triageCommand) Run(ctx context.Context, e *env) error {
 	t := report.Triage{Stdin: os.Stdin, Known: known.Default()}
-	if c.Dir != "" || c.Coordinator != "" {
+	if c.Dir != "" || len(c.Coordinator) > 0 {
 		st, err := c.open(e)
 		if err != nil {
 			return err

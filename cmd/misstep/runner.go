@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"misstep/app/executors"
+	"misstep/app/station"
+	"misstep/runner"
+)
+
+type runnerCommand struct {
+	Coordinator []string      `address:"HOST:PORT" help:"Address of the coordinator, or of several on one store; a name may have several addresses." required:"" placeholder:"HOST:PORT"`
+	Slots       int           `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
+	Scratch     string        `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
+	Drain       time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back." default:"60s"`
+}
+
+// Run takes leases until it is stopped or drained.
+func (c *runnerCommand) Run(ctx context.Context, e *env) error {
+	st, err := station.Dial(c.Coordinator...)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	scratch := c.Scratch
+	if scratch == "" {
+		scratch = filepath.Join(os.TempDir(), fmt.Sprintf("misstep-runner-%d", os.Getuid()))
+	}
+	logger := e.info()
+	r, err := executors.NewRunner(ctx, e.installation(), executors.RunnerConfig{
+		Station: st, Slots: c.Slots, Scratch: scratch, Logger: logger, Warnings: e.warnings(),
+	})
+	if err != nil {
+		return err
+	}
+	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() { end(c.drain(ctx, running, r, logger)) })()
+	return stopped(r.Run(running))
+}
+
+// drain is called when ctx has ended. After SIGTERM it drains the runner and returns when trials that are still running must be
+// handed back, with the reason: at the end of the given time, or at the next signal. After anything else that is at once. running ends
+// when the runner has ended.
+func (c *runnerCommand) drain(ctx, running context.Context, r *runner.Runner, logger *slog.Logger) error {
+	cause := context.Cause(ctx)
+	if by, ok := errors.AsType[signalError](cause); !ok || by.Signal != syscall.SIGTERM {
+		return cause
+	}
+	next, stop := signal.NotifyContext(running, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	late, stop := context.WithTimeoutCause(next, c.Drain, fmt.Errorf("trials were still running %v after SIGTERM", c.Drain))
+	defer stop()
+	logger.InfoContext(ctx, "SIGTERM: draining; a second signal hands running trials back at once", "for", c.Drain)
+	r.Drain()
+	<-late.Done()
+	return context.Cause(late)
+}
+
+// stopped turns the end of a runner into an exit code.
+func stopped(err error) error {
+	s, ok := errors.AsType[*runner.StoppedError](err)
+	switch {
+	case !ok:
+		return err
+	case s.Unreported > 0:
+		return &exitError{exitFailed, errors.New(s.Error())}
+	case s.HandedBack > 0:
+		return &exitError{exitHandedBack, errors.New(s.Error())}
+	}
+	return nil
+}
