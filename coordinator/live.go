@@ -37,7 +37,8 @@ type liveRunner struct {
 // saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and returns the number of
 // runners that called within the last period.
 func (t *liveTable) saw(
-	req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time, period time.Duration,
+	req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time,
+	period time.Duration,
 ) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -122,8 +122,8 @@ func New(c Config) *Server {
 // MaxMessage is the maximum size in bytes of a message to a coordinator: an outcome has up to 64 mismatches with two stacks each.
 const MaxMessage = 64 << 20
 
-// ServerOptions returns the options that a gRPC server needs to carry a coordinator's services. Clients may probe a silent connection
-// every ten seconds; the server probes one after thirty, so that a runner that vanished holds no connection.
+// ServerOptions returns the options that a gRPC server needs to carry a coordinator's services. Clients may probe a silent
+// connection every ten seconds; the server probes one after thirty, so that a runner that vanished holds no connection.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),

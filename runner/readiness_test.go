@@ -104,7 +104,7 @@ func TestNotReadyTakesNoWork(t *testing.T) {
 }
 
 func TestReadinessOfDecoratedExecutors(t *testing.T) {
-	broken := Require(giving(nil, nil), Requirement{Name: "JDK store", Check: func(context.Context) error { return errors.New("not mounted") }})
+	broken := Require(giving(nil, nil), unmet("JDK store", "not mounted"))
 	plain := giving(nil, nil)
 	for name, c := range map[string]struct {
 		executor Executor

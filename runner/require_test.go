@@ -12,6 +12,10 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
+func unmet(name, problem string) Requirement {
+	return Requirement{Name: name, Check: func(context.Context) error { return errors.New(problem) }}
+}
+
 // A costly check counts for a while, unless a trial fails because of the infrastructure.
 func TestAMetRequirementIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,13 +38,10 @@ func TestAMetRequirementIsRemembered(t *testing.T) {
 }
 
 func TestAllUnmetRequirementsAreNamed(t *testing.T) {
-	broken := func(problem string) func(context.Context) error {
-		return func(context.Context) error { return errors.New(problem) }
-	}
 	b, m := startMachine(t, 1, nil)
 	b.call().reply()
-	m.set(Require(giving(nil, nil), Requirement{Name: "agent", Check: broken("gone")}, Requirement{Name: "disk", Check: broken("full")}).(*required).
-		CheckReadiness(t.Context()), time.Minute)
+	broken := Require(giving(nil, nil), unmet("agent", "gone"), unmet("disk", "full"))
+	m.set(CheckReadiness(t.Context(), broken), time.Minute)
 	b.sleep().fire <- time.Time{}
 	c := b.call()
 	require.Equal(t, "agent: gone; disk: full", c.request.GetNotReady())
@@ -70,12 +71,12 @@ func TestAFailureOfAnUnfitMachineIsNotTheTrials(t *testing.T) {
 }
 
 func TestUnfit(t *testing.T) {
-	disk := errors.New("the disk is full")
-	e := Require(giving(nil, errors.New("cannot write")), Requirement{Name: "disk", Check: func(context.Context) error { return disk }})
+	disk := unmet("disk", "the disk is full")
+	e := Require(giving(nil, errors.New("cannot write")), disk)
 	_, err := e.Run(t.Context(), nil, nil)
 	require.True(t, IsUnfit(err))
 	require.EqualError(t, err, "cannot write (this machine is not ready: disk: the disk is full)")
-	permanent := Require(giving(nil, Permanent(errors.New("no such JDK"))), Requirement{Name: "disk", Check: func(context.Context) error { return disk }})
+	permanent := Require(giving(nil, Permanent(errors.New("no such JDK"))), disk)
 	_, err = permanent.Run(t.Context(), nil, nil)
 	require.False(t, IsUnfit(err), "no machine could run it")
 	require.NoError(t, Unfit(nil))

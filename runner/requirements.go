@@ -26,8 +26,8 @@ func Space(name, folder string, mib uint64) Requirement {
 	}}
 }
 
-// writable makes a file without a name, which leaves nothing however this process ends, or one with a name where the file system has
-// no such files.
+// writable makes a file without a name, which leaves nothing however this process ends, or one with a name where the file system
+// has no such files.
 func writable(folder string) error {
 	if f, err := os.OpenFile(folder, unix.O_TMPFILE|os.O_WRONLY, 0o600); err == nil {
 		return f.Close()

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// callTimeout bounds one Synchronize call: a coordinator that does not answer, behind a partition or overloaded, costs this long
-	// before the next call goes to another one.
+	// callTimeout bounds one Synchronize call: a coordinator that does not answer, behind a partition or overloaded, costs this
+	// long before the next call goes to another one.
 	callTimeout = 10 * time.Second
 	// defaultNextCall is used when the coordinator omits next_call; maxNextCall bounds the value it may send.
 	defaultNextCall = time.Second
@@ -149,9 +149,9 @@ func (r *Runner) retiring() bool {
 	}
 }
 
-// Run loops until the coordinator or Drain has drained this runner (it returns nil), until ctx ends (it returns a *StoppedError with
-// ctx's cause), or until the coordinator refuses its reports permanently. When ctx ends, running trials are cancelled, awaited and
-// handed back, and finished trials are reported if a coordinator answers within ten seconds. Call it once.
+// Run loops until the coordinator or Drain has drained this runner (it returns nil), until ctx ends (it returns a *StoppedError
+// with ctx's cause), or until the coordinator refuses its reports permanently. When ctx ends, running trials are cancelled, awaited
+// and handed back, and finished trials are reported if a coordinator answers within ten seconds. Call it once.
 func (r *Runner) Run(ctx context.Context) error {
 	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.await(cancelTrials)
@@ -320,8 +320,8 @@ func (r *Runner) leases() []*lease {
 	return leases
 }
 
-// apply brings the runner to the desired state. It reports whether a trial ended during the call or a lease is declined, so that the
-// next call should follow at once.
+// apply brings the runner to the desired state. It reports whether a trial ended during the call or a lease is declined, so that
+// the next call should follow at once.
 func (r *Runner) apply(
 	ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse,
 ) (early bool) {
@@ -405,17 +405,17 @@ func (r *Runner) await(cancelTrials context.CancelFunc) {
 
 // StoppedError is the error of Run when its context ended.
 type StoppedError struct {
-	// Reported are the trials that had ended and whose results were reported; HandedBack are those that were cut short and given back
-	// to the coordinator; Unreported are those of which the coordinator could not be told: their leases expire, and the trials are
-	// repeated.
+	// Reported are the trials that had ended and whose results were reported; HandedBack are those that were cut short and given
+	// back to the coordinator; Unreported are those of which the coordinator could not be told: their leases expire, and the trials
+	// are repeated.
 	Reported, HandedBack, Unreported int
 	// Cause of the context.
 	Cause error
 }
 
 func (e *StoppedError) Error() string {
-	return fmt.Sprintf("stopped: %d trials handed back, %d results reported, %d leases left to expire: %v", e.HandedBack, e.Reported,
-		e.Unreported, e.Cause)
+	return fmt.Sprintf("stopped: %d trials handed back, %d results reported, %d leases left to expire: %v", e.HandedBack,
+		e.Reported, e.Unreported, e.Cause)
 }
 
 func (e *StoppedError) Unwrap() error { return e.Cause }

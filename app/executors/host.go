@@ -65,7 +65,9 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 	if record != "" {
 		onHost = inMachines // refuses: a host cannot be recorded
 	}
-	return runner.Route(map[string]runner.Executor{runner.Host: onHost, guest.Shared: inMachines, guest.Deterministic: inMachines}), nil
+	return runner.Route(map[string]runner.Executor{
+		runner.Host: onHost, guest.Shared: inMachines, guest.Deterministic: inMachines,
+	}), nil
 }
 
 // machines is the folder of the trials in virtual machines, below that of all trials.

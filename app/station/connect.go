@@ -16,24 +16,25 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// policy is how calls are spread and repeated. Coordinators are used in turn while their health service, if they have one, says that
-// they serve. A runner's report may be sent twice (see LeaseService), so it goes to another coordinator at once when one ends during
-// the call; other calls are not repeated. When most calls fail, as while the database is lost, repetitions stop.
+// policy is how calls are spread and repeated. Coordinators are used in turn while their health service, if they have one, says
+// that they serve. A runner's report may be sent twice (see LeaseService), so it goes to another coordinator at once when one ends
+// during the call; other calls are not repeated. When most calls fail, as while the database is lost, repetitions stop.
 const policy = `{
   "loadBalancingConfig": [{"round_robin": {}}],
   "healthCheckConfig": {"serviceName": ""},
   "methodConfig": [{
     "name": [{"service": "misstep.v1.LeaseService"}],
     "retryPolicy": {
-      "maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 3, "retryableStatusCodes": ["UNAVAILABLE"]
+      "maxAttempts": 3, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 3,
+      "retryableStatusCodes": ["UNAVAILABLE"]
     }
   }],
   "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}
 }`
 
 const (
-	// pingAfter is how long a connection may be silent before it is probed: gRPC's least value. pingTimeout is how long the probe, and
-	// on Linux any byte sent, may stay unanswered before the connection counts as dead.
+	// pingAfter is how long a connection may be silent before it is probed: gRPC's least value. pingTimeout is how long the probe,
+	// and on Linux any byte sent, may stay unanswered before the connection counts as dead.
 	pingAfter   = 10 * time.Second
 	pingTimeout = 4 * time.Second
 	// connectTimeout bounds one attempt to connect; redialAfter is the longest wait between two.
@@ -83,8 +84,8 @@ func Connect(addrs ...string) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// connectionRE matches gRPC's messages about a connection that cannot be made; its group is the cause. The last one is of a balancer
-// that was told of no address.
+// connectionRE matches gRPC's messages about a connection that cannot be made; its group is the cause. The last one is of a
+// balancer that was told of no address.
 var connectionRE = regexp.MustCompile(`^(?:connection error: desc = "(?:transport: )?(?:Error while dialing: )?(.*)"|` +
 	`name resolver error: (.*)|(?:dns: )(.*)|no children to pick from)$`)
 

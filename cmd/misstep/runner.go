@@ -48,8 +48,8 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 }
 
 // drain is called when ctx has ended. After SIGTERM it drains the runner and returns when trials that are still running must be
-// handed back, with the reason: at the end of the given time, or at the next signal. After anything else that is at once. running ends
-// when the runner has ended.
+// handed back, with the reason: at the end of the given time, or at the next signal. After anything else that is at once. running
+// ends when the runner has ended.
 func (c *runnerCommand) drain(ctx, running context.Context, r *runner.Runner, logger *slog.Logger) error {
 	cause := context.Cause(ctx)
 	if by, ok := errors.AsType[signalError](cause); !ok || by.Signal != syscall.SIGTERM {

@@ -1,5 +1,5 @@
-// Package patient makes users of a corpus wait while it cannot be reached, so that an outage of coordinators delays trials and loses
-// none: what a trial has found is put when somebody answers again.
+// Package patient makes users of a corpus wait while it cannot be reached, so that an outage of coordinators delays trials and
+// loses none: what a trial has found is put when somebody answers again.
 package patient
 
 import (
@@ -26,8 +26,8 @@ type store struct {
 }
 
 // New returns a store that repeats each operation of next that fails with the gRPC code Unavailable, after pauses that grow to five
-// seconds, until the context of the call ends. Any other error is returned at once. A reader goes on where it was. waiting is called
-// before each pause, from any goroutine; nil is never called.
+// seconds, until the context of the call ends. Any other error is returned at once. A reader goes on where it was. waiting is
+// called before each pause, from any goroutine; nil is never called.
 func New(next corpus.Store, waiting func(err error, pause time.Duration)) corpus.Store {
 	return &store{next, waiting}
 }

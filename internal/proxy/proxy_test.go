@@ -86,9 +86,11 @@ func TestProxy(t *testing.T) {
 	_, err = ask(late, "five", 10*time.Second)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
-	refused := dial()
-	_, err = ask(refused, "six", 10*time.Second)
-	require.Error(t, err)
+	if refused, err := net.Dial("tcp", p.Address()); err == nil { // the reset may be faster
+		_, err = ask(refused, "six", 10*time.Second)
+		require.Error(t, err)
+		require.NoError(t, refused.Close())
+	}
 	p.Mend()
 	got, err = ask(dial(), "seven", 10*time.Second)
 	require.NoError(t, err)

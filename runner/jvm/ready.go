@@ -21,8 +21,9 @@ const startLimit = 50 * time.Second
 // maxSaid bounds what is quoted of a JVM's output in bytes.
 const maxSaid = 400
 
-// Starts starts a JDK as a trial does, under the agent if there is one, and has it print its version: in a folder and a control group
-// of its own, as the JVM's user, with the trial's environment. The error says what this machine lacks. digest is that of the JDK.
+// Starts starts a JDK as a trial does, under the agent if there is one, and has it print its version: in a folder and a control
+// group of its own, as the JVM's user, with the trial's environment. The error says what this machine lacks. digest is that of the
+// JDK.
 func (e *Executor) Starts(ctx context.Context, home string, feature int, digest string) (err error) {
 	if err := e.Open(); err != nil {
 		return err
@@ -51,7 +52,8 @@ func (e *Executor) Starts(ctx context.Context, home string, feature int, digest 
 	// The settings are shown because on 8 the launcher prints the version without entering an instrumented method.
 	t.args = append(t.args, "-XshowSettings:locale", "-version")
 	if t.cgroup, err = e.cgroups.New(t.name, backstop(t.limits.memory)); err != nil {
-		return fmt.Errorf("%w; make the control group of this process writable (delegate it), or start the runner outside of it", err)
+		return fmt.Errorf("%w; make the control group of this process writable (delegate it), or start the runner outside of it",
+			err)
 	}
 	defer func() { err = errors.Join(err, t.cgroup.Remove()) }()
 	if err := t.start(); err != nil {
@@ -64,7 +66,8 @@ func (e *Executor) Starts(ctx context.Context, home string, feature int, digest 
 	case <-ctx.Done():
 		t.jvm.Kill()
 		<-t.jvm.Done()
-		return fmt.Errorf("java -version under the agent does not end: %w; this machine is overloaded or the JDK is broken", ctx.Err())
+		return fmt.Errorf("java -version under the agent does not end: %w; this machine is overloaded or the JDK is broken",
+			ctx.Err())
 	}
 	return t.started()
 }
@@ -76,8 +79,8 @@ func (t *trial) started() error {
 		return scratch.Explain(t.folder.Path, result.Err)
 	case result.ExitCode != 0:
 		said := strings.Join(strings.Fields(string(t.stderr.Tail())+"\n"+string(t.stdout.Tail())), " ")
-		return fmt.Errorf("java -version ended with code %d, signal %d: %s; try %s -version as user %d", result.ExitCode, result.Signal,
-			shorten.To(said, maxSaid), t.java(), t.user())
+		return fmt.Errorf("java -version ended with code %d, signal %d: %s; try %s -version as user %d", result.ExitCode,
+			result.Signal, shorten.To(said, maxSaid), t.java(), t.user())
 	}
 	if t.readStatus(); t.checked() && !t.status.Started {
 		return errors.Join(fmt.Errorf("the agent %s did not start in %s; build it for this machine with `make agent`",

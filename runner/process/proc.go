@@ -51,8 +51,8 @@ func parseStat(data []byte) (stat, bool) {
 	return s, err == [5]error{}
 }
 
-// StartTime returns the start of a process in clock ticks since boot; false if there is no such process, or only what is left of one
-// that its parent has not waited for.
+// StartTime returns the start of a process in clock ticks since boot; false if there is no such process, or only what is left of
+// one that its parent has not waited for.
 func StartTime(pid int) (uint64, bool) {
 	s, ok := readStat(pid)
 	return s.start, ok && s.state != 'Z' && s.state != 'X'

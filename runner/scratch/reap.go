@@ -14,11 +14,11 @@ import (
 	"misstep/runner/process"
 )
 
-// Notes in a trial's folder for whoever reaps it. The JVM's user may write there, so they are believed only as far as they can do no
-// harm.
+// Notes in a trial's folder for whoever reaps it. The JVM's user may write there, so they are believed only as far as they can do
+// no harm.
 const (
-	// groupsFile lists the folders in which the trial's control groups were made, a line each: a runner that was started elsewhere, as
-	// by another systemd unit, makes them in another one.
+	// groupsFile lists the folders in which the trial's control groups were made, a line each: a runner that was started elsewhere,
+	// as by another systemd unit, makes them in another one.
 	groupsFile = "cgroups"
 	// attachedFile has the pid of a JVM that was attached to.
 	attachedFile = "attached"
@@ -96,8 +96,8 @@ func (f *Folder) Attaching(pid int) error {
 // Socket is where a JVM listens for those that attach to it, whatever its TMPDIR is.
 func Socket(pid int) string { return "/tmp/.java_pid" + strconv.Itoa(pid) }
 
-// removeSocket removes the socket of a trial's dead JVM. The JVM's user may have written the note: it can name a socket of that form
-// and nothing else.
+// removeSocket removes the socket of a trial's dead JVM. The JVM's user may have written the note: it can name a socket of that
+// form and nothing else.
 func removeSocket(folder string) {
 	data, err := os.ReadFile(filepath.Join(folder, attachedFile))
 	if err != nil {
