@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -25,20 +26,32 @@ type store struct {
 	waiting backoff.Notify
 }
 
-// New returns a store that repeats each operation of next that fails with the gRPC code Unavailable, after pauses that grow to five
-// seconds, until the context of the call ends. Any other error is returned at once. A reader goes on where it was. waiting is
-// called before each pause, from any goroutine; nil is never called.
+// New returns a store that repeats each operation of next that fails with the gRPC code Unavailable, or because the disk at the other
+// end is full, after pauses that grow to five seconds, until the context of the call ends. Any other error is returned at once. A
+// reader goes on where it was. waiting is called before each pause, from any goroutine; nil is never called.
 func New(next corpus.Store, waiting func(err error, pause time.Duration)) corpus.Store {
 	return &store{next, waiting}
 }
 
-// retry calls f until it returns another error than Unavailable.
+// passes reports whether an error is of an outage: nobody answers, or the disk at the other end is full.
+func passes(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable:
+		return true
+	case codes.ResourceExhausted: // also gRPC's code for a message that is too long
+		return errors.Is(err, unix.ENOSPC)
+	default:
+		return false
+	}
+}
+
+// retry calls f until it returns another error than one of an outage.
 func retry[T any](ctx context.Context, s *store, f func() (T, error)) (T, error) {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = 100*time.Millisecond, maxPause
 	return backoff.Retry(ctx, func() (T, error) {
 		value, err := f()
-		if err != nil && status.Code(err) != codes.Unavailable {
+		if err != nil && !passes(err) {
 			err = backoff.Permanent(err)
 		}
 		return value, err
@@ -82,7 +95,7 @@ type reader struct {
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.now.Read(p)
 	r.done += int64(n)
-	if err == nil || status.Code(err) != codes.Unavailable {
+	if err == nil || !passes(err) {
 		return n, err
 	}
 	if n > 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -97,6 +99,25 @@ func TestAnOutageIsWaitedFor(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
+
+// The disk at the other end is waited for, this machine's own and messages that are too long are not.
+func TestWhatPasses(t *testing.T) {
+	require.True(t, passes(fmt.Errorf("put: %w", status.Error(codes.Unavailable, "no"))))
+	require.True(t, passes(&remote{codes.ResourceExhausted, unix.ENOSPC}))
+	require.False(t, passes(status.Error(codes.ResourceExhausted, "received message larger than max")))
+	require.False(t, passes(unix.ENOSPC))
+	require.False(t, passes(&remote{codes.NotFound, corpus.ErrNotFound}))
+}
+
+// remote is an error with a code and a cause, as those of corpus/remote.
+type remote struct {
+	code  codes.Code
+	cause error
+}
+
+func (r *remote) Error() string              { return r.cause.Error() }
+func (r *remote) Unwrap() error              { return r.cause }
+func (r *remote) GRPCStatus() *status.Status { return status.New(r.code, r.cause.Error()) }
 
 func TestOtherErrorsAreReturnedAtOnce(t *testing.T) {
 	full := errors.New("the disk is full")

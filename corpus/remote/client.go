@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -207,6 +208,8 @@ func fromStatus(action string, err error) error {
 		switch info.GetReason() {
 		case reasonSize:
 			cause = corpus.ErrTooLarge
+		case reasonNoSpace:
+			cause = unix.ENOSPC
 		case reasonDigest:
 			want, wantErr := corpus.ParseDigest(info.GetMetadata()["want"])
 			got, gotErr := corpus.ParseDigest(info.GetMetadata()["got"])

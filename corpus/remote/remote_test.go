@@ -79,6 +79,7 @@ func TestAFullDiskThereIsSaidHere(t *testing.T) {
 	store := remote.Client(serve(t, remote.NewServer(fullStore{memory.New()})))
 	_, _, err := store.Put(t.Context(), bytes.NewReader(corpustest.Blob(1, 3<<20)), corpus.Digest{})
 	assert.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.ErrorIs(t, err, unix.ENOSPC)
 	require.ErrorContains(t, err, "no space left on device")
 }
 
