@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator/campaign"
@@ -30,6 +31,7 @@ func (s *Server) SetBudget(ctx context.Context, req *misstepv1.SetBudgetRequest)
 		if left := req.GetTimeLeft().AsDuration(); left > 0 {
 			budget.Time = durationpb.New(now.Sub(c.Submitted) + left)
 		}
+		c.Submission = proto.CloneOf(c.Submission)
 		c.Submission.Campaign.Budget = budget
 		return tx.PutCampaign(c)
 	})

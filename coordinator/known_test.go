@@ -61,7 +61,7 @@ func (w *watched) run(n int, jdk string, shows ...*misstepv1.Signature) {
 	require.NoError(w.t, w.store.Update(w.t.Context(), func(tx store.Tx) error {
 		for range n {
 			w.next++
-			if _, err := tx.AddTrial(&store.Trial{
+			if err := tx.AddTrial(&store.Trial{
 				Campaign: "C1", Index: w.next, FindingIDs: ids, Ended: time.Unix(int64(w.next), 0),
 				Recipe:  &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: jdk}, Workload: &misstepv1.Workload{Name: "w"}},
 				Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},

@@ -23,19 +23,20 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	runner := req.GetRunner()
-	drain := s.isDraining()
+	drain, called := s.isDraining(), s.config.Clock()
 	var (
 		desired   []*store.Lease
 		running   map[string]*misstepv1.Progress
 		withdrawn []string
 		now       time.Time
 	)
-	err := s.update(ctx, func(tx store.Tx, at time.Time) error {
+	reports := s.judge(req)
+	err := s.updateFor(ctx, runner.GetId(), func(tx store.Tx, at time.Time) error {
 		now = at
 		desired, withdrawn = nil, nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
-		for _, h := range req.GetHeld() {
+		for i, h := range req.GetHeld() {
 			reported[h.GetLeaseId()] = true
 			l, err := tx.Lease(h.GetLeaseId())
 			if errors.Is(err, store.ErrNotFound) || err == nil && l.Runner != runner.GetId() {
@@ -46,7 +47,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 			if err != nil {
 				return err
 			}
-			wanted, err := s.report(tx, l, h, now)
+			wanted, err := s.report(tx, l, reports[i], now)
 			if err != nil {
 				return err
 			}
@@ -85,36 +86,61 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	if err != nil {
 		return nil, err
 	}
-	runners := s.live.saw(req, running, withdrawn, now, s.config.LeaseTime)
-	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(runners)), Drain: drain}
+	s.live.saw(req, running, withdrawn, now, s.config.LeaseTime)
+	waited := s.live.waited(s.config.Clock().Sub(called))
+	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
 	for _, l := range desired {
 		resp.Desired = append(resp.Desired, &misstepv1.Lease{Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline)})
 	}
 	return resp, nil
 }
 
-// nextCall limits the calls of a large fleet to about 250 a second, which one store handles easily, and keeps leases well away from
-// their deadlines.
-func (s *Server) nextCall(runners int) time.Duration {
-	d := max(s.config.SyncInterval, time.Duration(runners)*4*time.Millisecond)
-	return min(d, s.config.LeaseTime/4)
+// nextCall returns the time until a runner's next call: a multiple of the time that calls wait for the store now, so that a fleet
+// calls as often as the store can take it, whatever it can take, and spends little of its time waiting. It keeps leases well away
+// from their deadlines.
+func (s *Server) nextCall(waited time.Duration) time.Duration {
+	return min(max(s.config.SyncInterval, 8*waited), s.config.LeaseTime/4)
+}
+
+// report is what a runner says about a lease.
+type report struct {
+	*misstepv1.HeldLease
+	// hits are the findings that its outcome shows, and outcome what is stored of it.
+	hits    []triage.Hit
+	outcome *misstepv1.Outcome
+	// malformed is why the outcome cannot be recorded.
+	malformed error
+}
+
+// judge does for all reports what needs no transaction.
+func (s *Server) judge(req *misstepv1.SynchronizeRequest) []report {
+	all := make([]report, len(req.GetHeld()))
+	for i, h := range req.GetHeld() {
+		r := report{HeldLease: h}
+		if o := h.GetOutcome(); o != nil {
+			if r.malformed = checkOutcome(o); r.malformed == nil {
+				r.hits = triage.Triage(o)
+				r.outcome = triage.Slim(o, r.hits)
+			}
+		}
+		all[i] = r
+	}
+	return all
 }
 
 // report applies what a runner reports about its own live lease; wanted reports whether the runner should continue with it.
-func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now time.Time) (wanted bool, err error) {
+func (s *Server) report(tx store.Tx, l *store.Lease, r report, now time.Time) (wanted bool, err error) {
 	switch {
-	case h.GetOutcome() != nil:
-		o := h.GetOutcome()
-		if err := checkOutcome(o); err != nil {
-			s.config.Logger.Warn("malformed outcome", slog.String("lease", l.ID), slog.String("runner", l.Runner),
-				slog.Any("error", err))
-			return false, s.queue.Fail(tx, l, &misstepv1.InfrastructureFailure{
-				Message: "the runner reported a malformed outcome: " + err.Error(), Permanent: true,
-			}, now)
-		}
-		return false, s.complete(tx, l, o, now)
-	case h.GetFailure() != nil:
-		f := clipFailure(h.GetFailure())
+	case r.malformed != nil:
+		s.config.Logger.Warn("malformed outcome", slog.String("lease", l.ID), slog.String("runner", l.Runner),
+			slog.Any("error", r.malformed))
+		return false, s.queue.Fail(tx, l, &misstepv1.InfrastructureFailure{
+			Message: "the runner reported a malformed outcome: " + r.malformed.Error(), Permanent: true,
+		}, now)
+	case r.outcome != nil:
+		return false, s.complete(tx, l, r, now)
+	case r.GetFailure() != nil:
+		f := clipFailure(r.GetFailure())
 		s.config.Logger.Info("infrastructure failure", slog.String("lease", l.ID), slog.String("runner", l.Runner),
 			slog.String("message", f.GetMessage()))
 		return false, s.queue.Fail(tx, l, f, now)
@@ -124,17 +150,15 @@ func (s *Server) report(tx store.Tx, l *store.Lease, h *misstepv1.HeldLease, now
 }
 
 // complete records an outcome: the findings it hits, its share of the tally, and the trial itself.
-func (s *Server) complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, now time.Time) error {
-	hits := triage.Triage(o)
-	o = triage.Slim(o, hits)
-	ids := make([]string, 0, len(hits))
-	for _, h := range hits {
-		if err := s.hit(tx, l, o, h, now); err != nil {
+func (s *Server) complete(tx store.Tx, l *store.Lease, r report, now time.Time) error {
+	ids := make([]string, 0, len(r.hits))
+	for _, h := range r.hits {
+		if err := s.hit(tx, l, r.outcome, h, now); err != nil {
 			return err
 		}
 		ids = append(ids, h.ID)
 	}
-	return s.queue.Complete(tx, l, o, ids, now)
+	return s.queue.Complete(tx, l, r.outcome, ids, now)
 }
 
 // noteLate logs a result that nobody waits for: either it was recorded before and the acknowledgement was lost, or its lease was

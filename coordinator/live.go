@@ -21,6 +21,8 @@ type liveTable struct {
 	runners  map[string]liveRunner   // by runner
 	others   map[string]liveRunner   // by runner, those that call other coordinators
 	swept    time.Time
+	// wait is a moving average of how long calls took.
+	wait time.Duration
 }
 
 type liveProgress struct {
@@ -34,12 +36,12 @@ type liveRunner struct {
 	at       time.Time
 }
 
-// saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and returns the number of
-// runners that called within the last period.
+// saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and forgets the runners
+// that have not called within the last period.
 func (t *liveTable) saw(
 	req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time,
 	period time.Duration,
-) int {
+) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.progress == nil {
@@ -54,13 +56,6 @@ func (t *liveTable) saw(
 		delete(t.progress, id)
 	}
 	t.sweep(now, period)
-	n := len(t.runners)
-	for id := range t.others {
-		if _, here := t.runners[id]; !here {
-			n++
-		}
-	}
-	return n
 }
 
 // sweep forgets what is old, once in each period. The caller holds t.mu.
@@ -129,6 +124,14 @@ func (t *liveTable) all() map[string]liveRunner {
 		}
 	}
 	return all
+}
+
+// waited records how long a call took and returns the average of about the last hundred.
+func (t *liveTable) waited(d time.Duration) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wait += (d - t.wait) / 64
+	return t.wait
 }
 
 // Capable implements view.Fleet.

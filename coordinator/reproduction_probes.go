@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/queue"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
@@ -36,7 +37,10 @@ func (s *Server) continueReproduction(tx store.Tx, r *misstepv1.Reproduction, no
 		}
 		for range p.Want - p.Have {
 			try := reproduce.AddPending(r.Arms[i])
-			if err := tx.PutJob(store.Job{Campaign: r.GetId(), Index: r.GetNext(), Recipe: p.Recipe(try)}); err != nil {
+			recipe := p.Recipe(try)
+			if err := tx.PutJob(store.Job{
+				Campaign: r.GetId(), Index: r.GetNext(), Recipe: recipe, Needs: queue.Needs(recipe),
+			}); err != nil {
 				return err
 			}
 			// Arms and tries are bounded by maxProbes.

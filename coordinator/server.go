@@ -25,6 +25,7 @@ import (
 	"misstep/coordinator/notify"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/batch"
 	"misstep/coordinator/view"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -65,7 +66,8 @@ type Server struct {
 	misstepv1.UnimplementedAdminServiceServer
 
 	config Config
-
+	// store is that of the config; updates share transactions.
+	store *batch.Store
 	// id among the coordinators of a shared store; empty when it is not shared.
 	id    string
 	queue *queue.Queue
@@ -79,13 +81,17 @@ type Server struct {
 	ticking bool
 	// served is the time of the last transaction; guarded by mu.
 	served time.Time
-	// told is when this coordinator last told the others of its runners; guarded by mu.
-	told time.Time
 	// draining asks all runners to finish; guarded by mu.
 	draining bool
-	// watched is when running reproductions were last compared with their time limit; guarded by mu.
+	// told is when this coordinator last told the others of its runners; guarded by mu.
+	told time.Time
+	// watched is when running reproductions were last compared with their time limit; only the beginnings of transactions use it.
 	watched time.Time
 	live    liveTable
+	// expansions of the campaigns that runners work on.
+	expansions expansions
+	// random guards the source of ids.
+	random sync.Mutex
 }
 
 // New returns a server; it does nothing until one of its methods is called.
@@ -111,6 +117,7 @@ func New(c Config) *Server {
 		c.SyncInterval = 2 * time.Second
 	}
 	s := &Server{config: c}
+	s.store = batch.New(c.Store, s.begin)
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
 	if c.Shared {
 		s.id = s.newID("K", 8)
@@ -122,6 +129,9 @@ func New(c Config) *Server {
 // MaxMessage is the maximum size in bytes of a message to a coordinator: an outcome has up to 64 mismatches with two stacks each.
 const MaxMessage = 64 << 20
 
+// window is how many bytes of a message may be under way before their reader has taken the first ones.
+const window = 1 << 20
+
 // ServerOptions returns the options that a gRPC server needs to carry a coordinator's services. Clients may probe a silent
 // connection every ten seconds; the server probes one after thirty, so that a runner that vanished holds no connection.
 func ServerOptions() []grpc.ServerOption {
@@ -129,6 +139,10 @@ func ServerOptions() []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		// Windows that are measured cost each call a ping, and large buffers for each of ten thousand connections are most of the
+		// memory.
+		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
+		grpc.ReadBufferSize(8 << 10), grpc.WriteBufferSize(8 << 10),
 	}
 }
 
@@ -223,22 +237,34 @@ func (s *Server) Tick(ctx context.Context) error {
 
 // read runs f in a transaction that sees one state and cannot write.
 func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	return s.toStatus(s.config.Store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
+	return s.toStatus(s.store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
 }
 
-// update runs f in a transaction, after everything that is due by now.
+// update runs f in a transaction, after everything that is due by now. Other updates may share the transaction.
 func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	called := s.config.Clock()
-	s.mu.Lock()
-	recovered := s.recovered
-	watch := called.Sub(s.watched) >= timeCheckInterval
-	if watch {
-		s.watched = called
+	return s.updateFor(ctx, "", f)
+}
+
+// updateFor is update for an f that reads the leases of a runner.
+func (s *Server) updateFor(ctx context.Context, runner string, f func(tx store.Tx, now time.Time) error) error {
+	err := s.store.UpdateFor(ctx, runner, func(tx store.Tx) error { return f(tx, s.config.Clock()) })
+	if err == nil {
+		s.mu.Lock()
+		s.recovered, s.served = true, s.config.Clock()
+		s.mu.Unlock()
 	}
-	s.mu.Unlock()
-	err := s.config.Store.Update(ctx, func(tx store.Tx) error {
+	return s.toStatus(err)
+}
+
+// begin is called before a transaction is asked for and returns what it begins with: what is due by now.
+func (s *Server) begin() func(store.Tx) error {
+	asked := s.config.Clock()
+	return func(tx store.Tx) error {
 		now := s.config.Clock() // the transaction may have waited for the store, which was away
-		if !recovered || s.wasAway(called, now) {
+		s.mu.Lock()
+		recovered := s.recovered
+		s.mu.Unlock()
+		if !recovered || s.wasAway(asked, now) {
 			if err := s.recover(tx, now); err != nil {
 				return err
 			}
@@ -246,19 +272,12 @@ func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) 
 		if err := s.queue.Advance(tx, now); err != nil {
 			return err
 		}
-		if watch {
-			if err := s.watchTimes(tx, now); err != nil {
-				return err
-			}
+		if now.Sub(s.watched) < timeCheckInterval {
+			return nil
 		}
-		return f(tx, now)
-	})
-	if err == nil {
-		s.mu.Lock()
-		s.recovered, s.served = true, s.config.Clock()
-		s.mu.Unlock()
+		s.watched = now
+		return s.watchTimes(tx, now)
 	}
-	return s.toStatus(err)
 }
 
 // toStatus gives errors of the store a gRPC code: the caller did nothing wrong and may call again.
@@ -284,8 +303,8 @@ func (s *Server) toStatus(err error) error {
 // newID returns prefix and n random bytes in hex.
 func (s *Server) newID(prefix string, n int) string {
 	raw := make([]byte, n)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.random.Lock()
+	defer s.random.Unlock()
 	if _, err := io.ReadFull(s.config.Rand, raw); err != nil {
 		panic(fmt.Sprintf("read randomness for an id: %v", err)) // crypto/rand never fails; a test's source must not either
 	}

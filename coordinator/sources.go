@@ -17,7 +17,7 @@ func (s *Server) source(c *store.Campaign) queue.Source {
 	if c.Probes {
 		return probes{s}
 	}
-	return &product{campaign: c, newStrategy: steer.New}
+	return &product{campaign: c, expansions: &s.expansions, newStrategy: steer.New}
 }
 
 // probes is the source of a reproduction, which puts its jobs itself, with their recipes, as results come in.
@@ -34,6 +34,7 @@ func (p probes) Recorded(tx store.Tx, t *store.Trial, now time.Time) error {
 // product is the source of a submitted campaign: the product of its dimensions, in the order that its strategy chooses.
 type product struct {
 	campaign    *store.Campaign
+	expansions  *expansions
 	newStrategy func(misstepv1.Strategy, steer.Config) (steer.Strategy, error)
 	// expansion and strategy are set by prepare.
 	expansion *campaign.Expansion
@@ -44,7 +45,7 @@ func (p *product) prepare() (err error) {
 	if p.strategy != nil {
 		return nil
 	}
-	if p.expansion, err = campaign.NewExpansion(p.campaign.Submission); err != nil {
+	if p.expansion, err = p.expansions.of(p.campaign); err != nil {
 		return fmt.Errorf("expand campaign %s: %w", p.campaign.ID, err)
 	}
 	spec := p.campaign.Submission.GetCampaign()

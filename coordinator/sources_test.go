@@ -53,7 +53,7 @@ func TestStrategyLearns(t *testing.T) {
 	for i := range 6 {
 		newID := func() string { ids++; return fmt.Sprint("L", ids) }
 		q := queue.New(queue.DefaultPolicy(), newID, func(c *store.Campaign) queue.Source {
-			return &product{campaign: c, newStrategy: func(_ misstepv1.Strategy, c steer.Config) (steer.Strategy, error) {
+			return &product{campaign: c, expansions: &expansions{}, newStrategy: func(_ misstepv1.Strategy, c steer.Config) (steer.Strategy, error) {
 				return &lastHit{size: c.Size, best: c.State}, nil
 			}}
 		})

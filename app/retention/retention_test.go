@@ -142,11 +142,10 @@ func outcome(kind misstepv1.OutcomeKind, evidence ...string) *misstepv1.Outcome 
 func (w *world) trial(campaign string, ended time.Time, o *misstepv1.Outcome, findings ...string) {
 	w.n++
 	w.update(func(tx store.Tx) error {
-		_, err := tx.AddTrial(&store.Trial{
+		return tx.AddTrial(&store.Trial{
 			Campaign: campaign, Index: uint64(w.n), Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "j"}}, Outcome: o,
 			FindingIDs: findings, Ended: ended,
 		})
-		return err
 	})
 }
 

@@ -62,11 +62,10 @@ func sweepKeepsWhatRowsReferTo(t *testing.T, url string) {
 		}
 		err = st.Update(t.Context(), func(tx store.Tx) error {
 			trial := func(campaign string, index uint64, o *misstepv1.Outcome) error {
-				_, err := tx.AddTrial(&store.Trial{
+				return tx.AddTrial(&store.Trial{
 					Campaign: campaign, Index: index, Recipe: &misstepv1.Recipe{}, Outcome: o,
 					Ended: time.Now(),
 				})
-				return err
 			}
 			return errors.Join(
 				tx.PutReproduction(&misstepv1.Reproduction{

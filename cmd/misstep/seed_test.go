@@ -77,7 +77,7 @@ func seed(dir string) error {
 			}
 			for _, jdk := range on {
 				index++
-				if _, err := tx.AddTrial(&store.Trial{
+				if err := tx.AddTrial(&store.Trial{
 					Campaign: f.GetCampaigns()[0], Index: index, FindingIDs: []string{f.GetId()},
 					Recipe: &misstepv1.Recipe{
 						Jdk: jdk, Workload: &misstepv1.Workload{Name: "w"},

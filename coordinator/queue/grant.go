@@ -81,27 +81,18 @@ const maxPassedOver = 512
 
 // next leases one trial of c, or returns nil when it has none to lease now. It changes c without storing it.
 func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*store.Lease, error) {
-	jobs, err := tx.Jobs(c.ID)
+	source := q.sources(c)
+	if l, err := q.nextWaiting(tx, c, source, r, now); l != nil || err != nil {
+		return l, err
+	}
+	if allTrialsMade(c) {
+		return nil, nil
+	}
+	waiting, err := tx.CountJobs(c.ID)
 	if err != nil {
 		return nil, err
 	}
-	source := q.sources(c)
-	for _, j := range jobs {
-		if j.NotBefore.After(now) {
-			continue
-		}
-		recipe, err := recipeOf(source, j)
-		if err != nil {
-			return nil, err
-		}
-		if r.canRun(recipe) {
-			if err := tx.DeleteJob(c.ID, j.Index); err != nil {
-				return nil, err
-			}
-			return q.lease(tx, j, recipe, r, now)
-		}
-	}
-	for waiting := len(jobs); !allTrialsMade(c); waiting++ {
+	for ; !allTrialsMade(c); waiting++ {
 		recipe, err := source.Recipe(c.Next)
 		if recipe == nil || err != nil {
 			return nil, err
@@ -115,7 +106,7 @@ func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*
 			return nil, nil
 		}
 		c.Next++
-		j.NotBefore, j.Recipe = now, recipe
+		j.NotBefore, j.Recipe, j.Needs = now, recipe, Needs(recipe)
 		if err := tx.PutJob(j); err != nil {
 			return nil, err
 		}
@@ -123,8 +114,31 @@ func (q *Queue) next(tx store.Tx, c *store.Campaign, r Runner, now time.Time) (*
 	return nil, nil
 }
 
+// nextWaiting leases the first waiting trial of c that the runner can run, or returns nil when there is none.
+func (q *Queue) nextWaiting(tx store.Tx, c *store.Campaign, source Source, r Runner, now time.Time) (*store.Lease, error) {
+	f := store.ReadyFilter{Campaign: c.ID, Capabilities: r.Capabilities, At: now, Limit: 1}
+	for {
+		jobs, err := tx.ReadyJobs(f)
+		if len(jobs) == 0 || err != nil {
+			return nil, err
+		}
+		j := jobs[0]
+		recipe, err := recipeOf(source, j)
+		if err != nil {
+			return nil, err
+		}
+		if r.canRun(recipe) {
+			if err := tx.DeleteJob(c.ID, j.Index); err != nil {
+				return nil, err
+			}
+			return q.lease(tx, j, recipe, r, now)
+		}
+		f.From = j.Index + 1 // a job of an older version
+	}
+}
+
 func (q *Queue) lease(tx store.Tx, j store.Job, recipe *misstepv1.Recipe, r Runner, now time.Time) (*store.Lease, error) {
-	j.NotBefore, j.Recipe = time.Time{}, nil
+	j.NotBefore, j.Recipe, j.Needs = time.Time{}, nil, ""
 	l := &store.Lease{ID: q.newID(), Runner: r.ID, Job: j, Recipe: recipe, Granted: now, Deadline: now.Add(q.policy.LeaseTime)}
 	return l, tx.PutLease(l)
 }
@@ -133,6 +147,9 @@ func (q *Queue) lease(tx store.Tx, j store.Job, recipe *misstepv1.Recipe, r Runn
 func (r Runner) canRun(recipe *misstepv1.Recipe) bool {
 	return capabilityNeeded(recipe).MetBy(r.Capabilities)
 }
+
+// Needs returns the capability of a runner that a recipe needs, for a job; empty for none.
+func Needs(r *misstepv1.Recipe) string { return string(capabilityNeeded(r)) }
 
 // capabilityNeeded returns the capability of a runner that a recipe needs.
 func capabilityNeeded(r *misstepv1.Recipe) recipe.Capability {

@@ -16,9 +16,10 @@ func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, find
 		return err
 	}
 	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Outcome: o, FindingIDs: findingIDs, Ended: now}
-	if _, err := tx.AddTrial(t); err != nil {
+	if err := tx.AddTrial(t); err != nil {
 		return err
 	}
+	ownTally(c)
 	addOutcome(c.Tally, o, l.Recipe.GetJdk(), findingIDs)
 	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
 		return err
@@ -33,6 +34,7 @@ func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFai
 	if err != nil {
 		return err
 	}
+	ownTally(c)
 	job := l.Job
 	if !f.GetInterrupted() {
 		job.Failures++
@@ -55,16 +57,17 @@ func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFai
 
 // putBack requeues a lease's trial for another attempt.
 func putBack(tx store.Tx, l *store.Lease, job store.Job) error {
-	job.Recipe = l.Recipe
+	job.Recipe, job.Needs = l.Recipe, Needs(l.Recipe)
 	return tx.PutJob(job)
 }
 
 // giveUp records that a trial has no outcome, and why.
 func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.Time, f *misstepv1.InfrastructureFailure) error {
 	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Failure: f, Ended: now}
-	if _, err := tx.AddTrial(t); err != nil {
+	if err := tx.AddTrial(t); err != nil {
 		return err
 	}
+	ownTally(c)
 	c.Tally.Failed++
 	addUnproved(c.Tally, GivenUp, f.GetMessage(), l.Recipe.GetJdk())
 	return errors.Join(tx.PutCampaign(c), q.sources(c).Recorded(tx, t, now))

@@ -6,8 +6,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
+
+// ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction.
+func ownTally(c *store.Campaign) { c.Tally = proto.CloneOf(c.Tally) }
 
 func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, jdk *misstepv1.Jdk, findingIDs []string) {
 	if tally.Outcomes == nil {

@@ -49,6 +49,7 @@ func (q *Queue) expire(tx store.Tx, l *store.Lease, now time.Time) error {
 			Message: fmt.Sprintf("%d runners were lost while they held this trial, most recently %s", job.Lost, l.Runner),
 		})
 	}
+	ownTally(c)
 	if timeIsOver(c, now) {
 		c.Tally.Cancelled++
 		return tx.PutCampaign(c)
@@ -98,7 +99,7 @@ func (q *Queue) settle(tx store.Tx, c *store.Campaign, now time.Time) error {
 	if !mayEnd(c, now) {
 		return nil
 	}
-	jobs, err := tx.Jobs(c.ID)
+	jobs, err := tx.CountJobs(c.ID)
 	if err != nil {
 		return err
 	}
@@ -106,12 +107,20 @@ func (q *Queue) settle(tx store.Tx, c *store.Campaign, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	due := q.Due(c, uint64(len(jobs)), leases, now)
+	due := q.Due(c, jobs, leases, now)
+	if due == (Due{}) {
+		return nil
+	}
+	ownTally(c)
 	if due.CancelJobs {
-		if err := deleteJobs(tx, jobs); err != nil {
+		all, err := tx.Jobs(c.ID)
+		if err != nil {
 			return err
 		}
-		c.Tally.Cancelled += uint64(len(jobs))
+		if err := deleteJobs(tx, all); err != nil {
+			return err
+		}
+		c.Tally.Cancelled += uint64(len(all))
 	}
 	if due.CancelLeases {
 		n, err := deleteLeases(tx, c.ID)
@@ -122,9 +131,6 @@ func (q *Queue) settle(tx store.Tx, c *store.Campaign, now time.Time) error {
 	}
 	if due.Done {
 		c.State, c.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now
-	}
-	if due == (Due{}) {
-		return nil
 	}
 	return tx.PutCampaign(c)
 }

@@ -8,6 +8,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"misstep/coordinator/rates"
@@ -32,7 +33,9 @@ type Store interface {
 	Close() error
 }
 
-// Tx reads and writes rows. Arguments are copied and results belong to the caller, so neither side sees the other's later changes.
+// Tx reads and writes rows. Arguments are copied and results belong to the caller, so neither side sees the other's later changes;
+// but in an Update the messages of a Campaign, a Job, a Lease and a Finding's example are shared with the transaction (see package
+// batch): a caller that changes one changes a copy of it.
 // Times are kept to the nanosecond and returned in UTC. Put replaces a row with the same key; Delete of a missing row does nothing;
 // lists are empty, never an error, when nothing matches.
 type Tx interface {
@@ -63,6 +66,10 @@ type JobRows interface {
 	DeleteJob(campaign string, index uint64) error
 	// Jobs returns the jobs of a campaign, lowest index first.
 	Jobs(campaign string) ([]Job, error)
+	// ReadyJobs returns the jobs that match the filter, lowest index first.
+	ReadyJobs(ReadyFilter) ([]Job, error)
+	// CountJobs returns the number of a campaign's jobs.
+	CountJobs(campaign string) (uint64, error)
 }
 
 // LeaseRows are the live leases by id. There is at most one lease for each trial.
@@ -80,9 +87,9 @@ type LeaseRows interface {
 
 // TrialRows are the results.
 type TrialRows interface {
-	// AddTrial records a result and returns its id, which grows with every call; t.ID is ignored. ErrExists when the trial (its
-	// campaign and index) has a result already.
-	AddTrial(t *Trial) (id uint64, err error)
+	// AddTrial records a result under an id that is greater than those of all earlier results; t.ID is ignored. ErrExists when the
+	// trial (its campaign and index) has a result already.
+	AddTrial(t *Trial) error
 	// Trials returns at most limit trials of a campaign with ids greater than after, lowest first.
 	Trials(campaign string, after uint64, limit int) ([]*Trial, error)
 	// PutOutcome replaces the outcome of the trial with that id by one for which Trial.Counts is the same; ErrNotFound. Nothing else
@@ -162,6 +169,15 @@ type Loader interface {
 	Loaded() error
 }
 
+// Bulk is a second, optional interface of a Tx that writes many rows of the same kind faster than one after the other. The rows of
+// one call have different keys. ErrExists is as for the single row.
+type Bulk interface {
+	// AddLeases stores new leases; ErrExists also when there is one with the same id.
+	AddLeases([]*Lease) error
+	DeleteLeases(ids []string) error
+	AddTrials([]*Trial) error
+}
+
 // ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and of no other campaigns.
 const ReproductionPrefix = "R"
 
@@ -200,6 +216,22 @@ type Job struct {
 	Lost uint32
 	// NotBefore is the time from which it may be leased again.
 	NotBefore time.Time
+	// Needs is the capability that a runner needs for it, as recipe.Capability names it; empty when any runner will do, and in jobs
+	// of older versions.
+	Needs string
+}
+
+// ReadyFilter selects waiting jobs that may be leased now.
+type ReadyFilter struct {
+	Campaign string
+	// Capabilities of the runner that asks: jobs match that need one of them, or none.
+	Capabilities []string
+	// At is the time: jobs match whose NotBefore is not after it.
+	At time.Time
+	// From is the lowest index that matches.
+	From uint64
+	// Limit is the greatest number of jobs to return.
+	Limit int
 }
 
 // Lease is a job held by a runner.
@@ -218,8 +250,23 @@ type Lease struct {
 type LeaseFilter struct {
 	Campaign string
 	Runner   string
+	// Runners, unless empty, matches the leases of any of them.
+	Runners []string
 	// ExpiredAt matches leases whose deadline is not after it.
 	ExpiredAt time.Time
+}
+
+// Matches reports whether a lease matches the filter.
+func (f LeaseFilter) Matches(l *Lease) bool {
+	return (f.Campaign == "" || l.Job.Campaign == f.Campaign) && (f.Runner == "" || l.Runner == f.Runner) &&
+		(len(f.Runners) == 0 || slices.Contains(f.Runners, l.Runner)) &&
+		(f.ExpiredAt.IsZero() || !l.Deadline.After(f.ExpiredAt))
+}
+
+// Matches reports whether a job matches the filter.
+func (f ReadyFilter) Matches(j Job) bool {
+	return j.Campaign == f.Campaign && j.Index >= f.From && !j.NotBefore.After(f.At) &&
+		(j.Needs == "" || slices.Contains(f.Capabilities, j.Needs))
 }
 
 // Trial is the result of one job.

@@ -88,7 +88,7 @@ func populated(t *testing.T) *memory.Store {
 			for name := range strings.SplitSeq(x.checks, ",") {
 				r.Checks = append(r.Checks, &misstepv1.Check{Name: name})
 			}
-			_, err := tx.AddTrial(&store.Trial{
+			err := tx.AddTrial(&store.Trial{
 				Campaign: x.campaign, Index: uint64(i), Recipe: r, FindingIDs: strings.Fields(x.findings),
 				Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES},
 			})
@@ -236,7 +236,7 @@ func TestAThousandFindingsCostAsManyReadsAsOne(t *testing.T) {
 					Id: id, Campaigns: []string{"C1"}, LastSeen: timestamppb.New(now),
 					Signature: &misstepv1.Signature{Kind: "mismatch", Parts: []string{"gst-asgct", kind, id}},
 				}}))
-				_, err := tx.AddTrial(&store.Trial{
+				err := tx.AddTrial(&store.Trial{
 					Campaign: "C1", Index: uint64(i), FindingIDs: []string{id},
 					Recipe:  &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "jdk17"}, Checks: []*misstepv1.Check{{Name: "gst-asgct"}}},
 					Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES},

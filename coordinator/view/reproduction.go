@@ -76,11 +76,10 @@ func reproductionStatus(
 		budget := max(0, r.GetStarted().AsTime().Add(r.GetSpec().GetTime().AsDuration()).Sub(now))
 		st.Left = durationpb.New(min(time.Duration(each*float64(plan.Left)), budget))
 	}
-	jobs, err := tx.Jobs(r.GetId())
-	if err != nil {
+	var err error
+	if st.Queued, err = tx.CountJobs(r.GetId()); err != nil {
 		return nil, err
 	}
-	st.Queued = uint64(len(jobs))
 	st.Running, err = tx.CountLeases(r.GetId())
 	return st, err
 }

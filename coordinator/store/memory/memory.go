@@ -26,7 +26,10 @@ type Store struct {
 	campaigns     map[string]*store.Campaign
 	reproductions map[string]*misstepv1.Reproduction
 	jobs          map[trialKey]store.Job
+	waiting       sets[uint64] // indices of jobs by campaign
 	leases        map[string]*store.Lease
+	ofRunner      sets[string] // ids of leases by runner
+	ofCampaign    sets[string] // ids of leases by campaign
 	leaseOf       map[trialKey]string
 	trials        []*store.Trial
 	resultOf      map[trialKey]bool
@@ -48,7 +51,10 @@ func New() *Store {
 		campaigns:     map[string]*store.Campaign{},
 		reproductions: map[string]*misstepv1.Reproduction{},
 		jobs:          map[trialKey]store.Job{},
+		waiting:       sets[uint64]{},
 		leases:        map[string]*store.Lease{},
+		ofRunner:      sets[string]{},
+		ofCampaign:    sets[string]{},
 		leaseOf:       map[trialKey]string{},
 		resultOf:      map[trialKey]bool{},
 		findings:      map[string]*store.Finding{},
@@ -179,93 +185,6 @@ func (t *tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 	return out, nil
 }
 
-func (t *tx) PutJob(j store.Job) error {
-	j.NotBefore, j.Recipe = utc(j.NotBefore), proto.CloneOf(j.Recipe)
-	return set(t, t.s.jobs, trialKey{j.Campaign, j.Index}, j)
-}
-
-func (t *tx) DeleteJob(campaign string, index uint64) error {
-	return unset(t, t.s.jobs, trialKey{campaign, index})
-}
-
-func (t *tx) Jobs(campaign string) ([]store.Job, error) {
-	var out []store.Job
-	for k, j := range t.s.jobs {
-		if k.campaign == campaign {
-			j.Recipe = proto.CloneOf(j.Recipe)
-			out = append(out, j)
-		}
-	}
-	slices.SortFunc(out, func(a, b store.Job) int { return cmp.Compare(a.Index, b.Index) })
-	return out, nil
-}
-
-func cloneLease(l *store.Lease) *store.Lease {
-	out := *l
-	out.Recipe, out.Job.Recipe = proto.CloneOf(l.Recipe), nil // the lease itself holds the recipe
-	out.Job.NotBefore, out.Granted, out.Deadline = utc(l.Job.NotBefore), utc(l.Granted), utc(l.Deadline)
-	return &out
-}
-
-func (t *tx) PutLease(l *store.Lease) error {
-	key := trialKey{l.Job.Campaign, l.Job.Index}
-	if holder, ok := t.s.leaseOf[key]; ok && holder != l.ID {
-		return fmt.Errorf("lease %s for trial %d of campaign %s, which %s holds: %w", l.ID, l.Job.Index, l.Job.Campaign, holder,
-			store.ErrExists)
-	}
-	if old, ok := t.s.leases[l.ID]; ok {
-		if err := unset(t, t.s.leaseOf, trialKey{old.Job.Campaign, old.Job.Index}); err != nil {
-			return err
-		}
-	}
-	if err := set(t, t.s.leaseOf, key, l.ID); err != nil {
-		return err
-	}
-	return set(t, t.s.leases, l.ID, cloneLease(l))
-}
-
-func (t *tx) DeleteLease(id string) error {
-	if l, ok := t.s.leases[id]; ok {
-		if err := unset(t, t.s.leaseOf, trialKey{l.Job.Campaign, l.Job.Index}); err != nil {
-			return err
-		}
-	}
-	return unset(t, t.s.leases, id)
-}
-
-func (t *tx) Lease(id string) (*store.Lease, error) {
-	l, ok := t.s.leases[id]
-	if !ok {
-		return nil, fmt.Errorf("lease %q: %w", id, store.ErrNotFound)
-	}
-	return cloneLease(l), nil
-}
-
-func (t *tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
-	var out []*store.Lease
-	for _, l := range t.s.leases {
-		if f.Campaign != "" && l.Job.Campaign != f.Campaign || f.Runner != "" && l.Runner != f.Runner ||
-			!f.ExpiredAt.IsZero() && l.Deadline.After(f.ExpiredAt) {
-			continue
-		}
-		out = append(out, cloneLease(l))
-	}
-	slices.SortFunc(out, func(a, b *store.Lease) int {
-		return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))
-	})
-	return out, nil
-}
-
-func (t *tx) CountLeases(campaign string) (uint64, error) {
-	var n uint64
-	for _, l := range t.s.leases {
-		if l.Job.Campaign == campaign {
-			n++
-		}
-	}
-	return n, nil
-}
-
 func cloneTrial(t *store.Trial) *store.Trial {
 	out := *t
 	out.Recipe = proto.CloneOf(t.Recipe)
@@ -276,13 +195,13 @@ func cloneTrial(t *store.Trial) *store.Trial {
 	return &out
 }
 
-func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
+func (t *tx) AddTrial(trial *store.Trial) error {
 	key := trialKey{trial.Campaign, trial.Index}
 	if t.s.resultOf[key] {
-		return 0, fmt.Errorf("result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, store.ErrExists)
+		return fmt.Errorf("result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, store.ErrExists)
 	}
 	if err := set(t, t.s.resultOf, key, true); err != nil {
-		return 0, err
+		return err
 	}
 	row := cloneTrial(trial)
 	row.ID = t.s.nextTrial + 1
@@ -292,7 +211,7 @@ func (t *tx) AddTrial(trial *store.Trial) (uint64, error) {
 	})
 	t.s.nextTrial++
 	t.s.trials = append(t.s.trials, row)
-	return row.ID, nil
+	return nil
 }
 
 func (t *tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, error) {

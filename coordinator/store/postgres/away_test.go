@@ -25,7 +25,7 @@ func count(index uint64) func(store.Tx) error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.AddTrial(trial(index)); err != nil {
+		if err := tx.AddTrial(trial(index)); err != nil {
 			return err
 		}
 		c.Next++

@@ -86,7 +86,8 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithDisableGlobalRegistry(true),
+		goose.WithGoMigrations(goose.NewGoMigration(81, &goose.GoFunc{RunTx: sqlrows.CountTrials(sqlrows.Dollar)}, nil)))
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store/sqlrows"
 )
 
@@ -30,9 +31,13 @@ func fillCombinations(ctx context.Context, db *sql.Tx) error {
 			more = len(rows) == page
 			for _, row := range rows {
 				after = row.ID
+				of := rates.CombinationOf(row.Campaign, row.Recipe)
+				values := []any{
+					row.Counts(), of.Campaign, of.JDK, of.Workload, of.FlagSet, of.Checks, of.Perturbation, of.Ratio, of.Interval,
+				}
 				if err := t.Exec(fmt.Sprintf("count trial %d", row.ID),
 					"UPDATE trials SET (counts, "+strings.Join(columns, ", ")+") = (?,?,?,?,?,?,?,?,?) WHERE id = ?",
-					append(sqlrows.Combination(row)[:1+len(columns)], int64(row.ID))...); err != nil {
+					append(values[:1+len(columns)], int64(row.ID))...); err != nil {
 					return err
 				}
 				for _, f := range row.FindingIDs {

@@ -3,6 +3,7 @@ package sqlrows
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -64,7 +65,9 @@ func (t *Tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 	return List(t, "campaigns", scanCampaign, query+" ORDER BY submitted DESC, id DESC", args...)
 }
 
-var putJob = upsert("jobs", "campaign, idx", "campaign, idx, failures, lost, not_before, recipe")
+const jobColumns = "campaign, idx, failures, lost, not_before, recipe, needs"
+
+var putJob = upsert("jobs", "campaign, idx", jobColumns)
 
 // PutJob implements store.Tx.
 func (t *Tx) PutJob(j store.Job) error {
@@ -73,7 +76,7 @@ func (t *Tx) PutJob(j store.Job) error {
 		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
 	}
 	return t.Exec("store a waiting job of campaign "+j.Campaign, putJob,
-		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe)
+		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, j.Needs)
 }
 
 // DeleteJob implements store.Tx.
@@ -82,18 +85,41 @@ func (t *Tx) DeleteJob(campaign string, index uint64) error {
 		int64(index))
 }
 
+func scanJob(scan func(...any) error) (store.Job, error) {
+	var (
+		j                store.Job
+		index, notBefore int64
+		recipe           any
+	)
+	if err := scan(&j.Campaign, &index, &j.Failures, &j.Lost, &notBefore, &recipe, &j.Needs); err != nil {
+		return j, err
+	}
+	j.Index, j.NotBefore = uint64(index), fromNanos(notBefore)
+	var err error
+	j.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
+	return j, err
+}
+
 // Jobs implements store.Tx.
 func (t *Tx) Jobs(campaign string) ([]store.Job, error) {
-	return List(t, "waiting jobs", func(scan func(...any) error) (store.Job, error) {
-		j := store.Job{Campaign: campaign}
-		var index, notBefore int64
-		var recipe any
-		if err := scan(&index, &j.Failures, &j.Lost, &notBefore, &recipe); err != nil {
-			return j, err
-		}
-		j.Index, j.NotBefore = uint64(index), fromNanos(notBefore)
-		var err error
-		j.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
-		return j, err
-	}, "SELECT idx, failures, lost, not_before, recipe FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
+	return List(t, "waiting jobs", scanJob, "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
+}
+
+// ReadyJobs implements store.Tx.
+func (t *Tx) ReadyJobs(f store.ReadyFilter) ([]store.Job, error) {
+	args := []any{f.Campaign, int64(f.From), nanos(f.At), ""}
+	for _, c := range f.Capabilities {
+		args = append(args, c)
+	}
+	return List(t, "ready jobs", scanJob, "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? AND idx >= ? AND not_before <= ? "+
+		"AND needs IN (?"+strings.Repeat(",?", len(f.Capabilities))+") ORDER BY idx LIMIT ?", append(args, f.Limit)...)
+}
+
+// CountJobs implements store.Tx.
+func (t *Tx) CountJobs(campaign string) (uint64, error) {
+	var n int64
+	if err := t.row("SELECT count(*) FROM jobs WHERE campaign = ?", campaign)(&n); err != nil {
+		return 0, fmt.Errorf("count the waiting jobs of campaign %s: %w", campaign, err)
+	}
+	return uint64(n), nil
 }

@@ -2,6 +2,7 @@ package sqlrows
 
 import (
 	"fmt"
+	"strings"
 
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -15,18 +16,46 @@ var putLease = "INSERT INTO leases (" + leaseColumns + ") SELECT " + parameters(
 
 // PutLease implements store.Tx.
 func (t *Tx) PutLease(l *store.Lease) error {
-	recipe, err := Marshal(l.Recipe)
+	values, err := leaseRow(l)
 	if err != nil {
-		return fmt.Errorf("write lease %s: %w", l.ID, err)
+		return err
 	}
 	campaign, index := l.Job.Campaign, int64(l.Job.Index)
-	n, err := t.change("store lease "+l.ID, putLease,
-		l.ID, l.Runner, campaign, index, l.Job.Failures, l.Job.Lost, recipe, nanos(l.Granted), nanos(l.Deadline),
-		campaign, index, l.ID)
+	n, err := t.change("store lease "+l.ID, putLease, append(values, campaign, index, l.ID)...)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("store lease %s: a lease for trial %d of campaign %s: %w", l.ID, index, campaign, store.ErrExists)
 	}
 	return err
+}
+
+// AddLeases implements store.Bulk.
+func (t *Tx) AddLeases(all []*store.Lease) error {
+	return insert(t, "leases", "leases", leaseColumns, " ON CONFLICT DO NOTHING", all, leaseRow)
+}
+
+func leaseRow(l *store.Lease) ([]any, error) {
+	recipe, err := Marshal(l.Recipe)
+	if err != nil {
+		return nil, fmt.Errorf("write lease %s: %w", l.ID, err)
+	}
+	return []any{
+		l.ID, l.Runner, l.Job.Campaign, int64(l.Job.Index), l.Job.Failures, l.Job.Lost, recipe, nanos(l.Granted), nanos(l.Deadline),
+	}, nil
+}
+
+// DeleteLeases implements store.Bulk.
+func (t *Tx) DeleteLeases(ids []string) error {
+	for chunk := range chunks(ids) {
+		args := make([]any, len(chunk))
+		for i, id := range chunk {
+			args[i] = id
+		}
+		if err := t.Exec("delete leases", "DELETE FROM leases WHERE id IN (?"+strings.Repeat(",?", len(chunk)-1)+")",
+			args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DeleteLease implements store.Tx.
@@ -67,6 +96,12 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	}
 	if f.Runner != "" {
 		query, args = query+" AND runner = ?", append(args, f.Runner)
+	}
+	if n := len(f.Runners); n > 0 {
+		query += " AND runner IN (?" + strings.Repeat(",?", n-1) + ")"
+		for _, r := range f.Runners {
+			args = append(args, r)
+		}
 	}
 	if !f.ExpiredAt.IsZero() {
 		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 )
 
@@ -58,6 +59,8 @@ type Tx struct {
 	t       Statements
 	dialect Dialect
 	wrote   bool
+	// known are the combinations, once they have been read.
+	known map[int64]rates.Combination
 }
 
 // New returns the rows that t sees; ctx limits each statement.

@@ -5,68 +5,61 @@ import (
 	"fmt"
 	"strings"
 
-	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// CombinationColumns are the columns of a trial by which rates are distinguished.
+// CombinationColumns are the columns of a combination, by which rates are distinguished.
 const CombinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval, profiler"
 
-const trialColumns = "idx, recipe, outcome, failure, findings, ended, counts, " + CombinationColumns
-
-// addTrial and loadTrial insert nothing when the trial has a result already.
-var (
-	addTrial  = insertTrial(trialColumns)
-	loadTrial = insertTrial(trialColumns + ", id")
-)
-
-func insertTrial(columns string) string {
-	return "INSERT INTO trials (" + columns + ") VALUES (" + parameters(columns) +
-		") ON CONFLICT (campaign, idx) DO NOTHING RETURNING id"
-}
+const trialColumns = "campaign, idx, recipe, outcome, failure, findings, ended, counts, combination"
 
 // AddTrial implements store.Tx.
-func (t *Tx) AddTrial(trial *store.Trial) (uint64, error) { return t.addTrial(trial, addTrial) }
+func (t *Tx) AddTrial(trial *store.Trial) error { return t.AddTrials([]*store.Trial{trial}) }
+
+// AddTrials implements store.Bulk.
+func (t *Tx) AddTrials(all []*store.Trial) error { return t.addTrials(trialColumns, all, trialRow) }
 
 // LoadTrial implements store.Loader.
 func (t *Tx) LoadTrial(trial *store.Trial) error {
-	_, err := t.addTrial(trial, loadTrial, int64(trial.ID))
-	return err
+	return t.addTrials(trialColumns+", id", []*store.Trial{trial}, func(trial counted) ([]any, error) {
+		values, err := trialRow(trial)
+		return append(values, int64(trial.ID)), err
+	})
 }
 
-// addTrial inserts a trial with a statement that may have more columns than trialColumns.
-func (t *Tx) addTrial(trial *store.Trial, statement string, more ...any) (uint64, error) {
+// addTrials inserts nothing for a trial that has a result already.
+func (t *Tx) addTrials(columns string, all []*store.Trial, row func(counted) ([]any, error)) error {
+	results := make([]counted, len(all))
+	for i, trial := range all {
+		results[i] = countedTrial(trial)
+	}
+	ids, err := insertReturning(t, "results", "trials", columns, " ON CONFLICT (campaign, idx) DO NOTHING RETURNING id", results, row)
+	if err != nil {
+		return err
+	}
+	for i, trial := range results {
+		for _, f := range trial.FindingIDs {
+			const add = "INSERT INTO shown (finding, trial) VALUES (?,?) ON CONFLICT DO NOTHING"
+			if err := t.Exec("store a hit of finding "+f, add, f, ids[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return t.count(results, ids)
+}
+
+func trialRow(trial counted) ([]any, error) {
 	recipe, err1 := Marshal(trial.Recipe)
 	outcome, err2 := Marshal(trial.Outcome)
 	failure, err3 := Marshal(trial.Failure)
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return 0, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
+		return nil, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
 	}
-	values := []any{int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended)}
-	values = append(append(values, Combination(trial)...), more...)
-	var id int64
-	if err := t.insert(statement, values...)(&id); err != nil {
-		if errors.Is(err, store.ErrNotFound) {
-			err = store.ErrExists
-		}
-		return 0, fmt.Errorf("store the result of trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
-	}
-	for _, f := range trial.FindingIDs {
-		if err := t.Exec("store a hit of finding "+f, "INSERT INTO shown (finding, trial) VALUES (?,?) ON CONFLICT DO NOTHING", f,
-			id); err != nil {
-			return 0, err
-		}
-	}
-	return uint64(id), nil
-}
-
-// Combination returns the values of a trial's column counts and of its CombinationColumns.
-func Combination(trial *store.Trial) []any {
-	c := rates.CombinationOf(trial.Campaign, trial.Recipe)
 	return []any{
-		trial.Counts(), c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval, c.Profiler,
-	}
+		trial.Campaign, int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended),
+		trial.Counts(), trial.combinationID,
+	}, nil
 }
 
 // Trials implements store.Tx.

@@ -54,7 +54,7 @@ func lifeOfTrial(b *testing.B, s store.Store, index uint64) {
 		return tx.PutCampaign(c)
 	}))
 	require.NoError(b, s.Update(b.Context(), func(tx store.Tx) error {
-		if _, err := tx.AddTrial(&store.Trial{
+		if err := tx.AddTrial(&store.Trial{
 			Campaign: c.ID, Index: index, Recipe: l.Recipe, Ended: t0,
 			Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},
 		}); err != nil {
@@ -90,7 +90,7 @@ func readTrials(b *testing.B, s store.Store) {
 func read(b *testing.B, s store.Store, f func(store.Tx) error) {
 	require.NoError(b, s.Update(b.Context(), func(tx store.Tx) error {
 		for index := range uint64(stored) {
-			if _, err := tx.AddTrial(&store.Trial{
+			if err := tx.AddTrial(&store.Trial{
 				Campaign: "C1", Index: index, Recipe: &misstepv1.Recipe{Seed: index, FlagSet: "f"}, Ended: t0,
 				Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN},
 			}); err != nil {

@@ -87,6 +87,45 @@ func jobs(t *testing.T, s store.Store) {
 	})
 }
 
+func readyJobs(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) {
+		for _, j := range []store.Job{
+			{Campaign: "C1", Index: 9, NotBefore: t0},
+			{Campaign: "C1", Index: 2, NotBefore: t0.Add(1)}, // not yet
+			{Campaign: "C1", Index: 4, Needs: "vm"},
+			{Campaign: "C1", Index: 3, Needs: "sched_ext"},
+			{Campaign: "C1", Index: 11},
+			{Campaign: "C2", Index: 1},
+		} {
+			require.NoError(t, tx.PutJob(j))
+		}
+	})
+	view(t, s, func(tx store.Tx) {
+		indices := func(f store.ReadyFilter) []uint64 {
+			f.Campaign = "C1"
+			all, err := tx.ReadyJobs(f)
+			require.NoError(t, err)
+			out := []uint64{}
+			for _, j := range all {
+				out = append(out, j.Index)
+			}
+			return out
+		}
+		assert.Equal(t, []uint64{9, 11}, indices(store.ReadyFilter{At: t0, Limit: 10}))
+		assert.Equal(t, []uint64{3, 4, 9, 11}, indices(store.ReadyFilter{
+			At: t0, Limit: 10, Capabilities: []string{"vm", "sched_ext"},
+		}))
+		assert.Equal(t, []uint64{2, 9}, indices(store.ReadyFilter{At: t0.Add(1), Limit: 2}))
+		assert.Equal(t, []uint64{11}, indices(store.ReadyFilter{At: t0, From: 10, Limit: 2}))
+		n, err := tx.CountJobs("C1")
+		require.NoError(t, err)
+		assert.EqualValues(t, 5, n)
+		all, err := tx.Jobs("C1")
+		require.NoError(t, err)
+		assert.Equal(t, "vm", all[2].Needs)
+	})
+}
+
 func jobsWithRecipes(t *testing.T, s store.Store) {
 	recipe := &misstepv1.Recipe{Seed: 1<<64 - 1, JvmFlags: []string{"-Xcomp"}}
 	update(t, s, func(tx store.Tx) {

@@ -83,8 +83,7 @@ func countsAndHits(t *testing.T, s store.Store) {
 			{Recipe: recipe("25"), Outcome: none, FindingIDs: []string{"F2"}},
 		} {
 			trial.Campaign, trial.Index, trial.Ended = "C1", uint64(i), t0
-			_, err := tx.AddTrial(&trial)
-			require.NoError(t, err)
+			require.NoError(t, tx.AddTrial(&trial))
 		}
 	})
 	view(t, s, func(tx store.Tx) {

@@ -52,7 +52,7 @@ func spans(t *testing.T, s store.Store) {
 			{"25", clean, []string{"F2"}},
 			{"17", clean, nil},
 		} {
-			_, err := tx.AddTrial(&store.Trial{
+			err := tx.AddTrial(&store.Trial{
 				Campaign: "C1", Index: uint64(i), Ended: t0.Add(time.Duration(i)), Outcome: row.outcome, FindingIDs: row.shows,
 				Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: row.jdk}},
 			})

@@ -37,6 +37,7 @@ func leases(t *testing.T, s store.Store) {
 
 		assert.Equal(t, []string{"L1", "L2", "L3"}, list(tx, store.LeaseFilter{}))
 		assert.Equal(t, []string{"L1", "L3"}, list(tx, store.LeaseFilter{Runner: "r1"}))
+		assert.Equal(t, []string{"L1", "L2", "L3"}, list(tx, store.LeaseFilter{Runners: []string{"r2", "r1", "r9"}}))
 		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Campaign: "C1"}))
 		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Campaign: "C1", Runner: "r1"}))
 		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}),
@@ -77,19 +78,16 @@ func trials(t *testing.T, s store.Store) {
 		{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Failure: &misstepv1.InfrastructureFailure{Message: "m"}, Ended: t0},
 		{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0},
 	}
-	var got []uint64
 	update(t, s, func(tx store.Tx) {
 		for _, r := range rows {
-			id, err := tx.AddTrial(r)
-			require.NoError(t, err)
-			got = append(got, id)
+			require.NoError(t, tx.AddTrial(r))
 		}
 	})
-	assert.IsIncreasing(t, got)
 	view(t, s, func(tx store.Tx) {
 		list, err := tx.Trials("C1", 0, 100)
 		require.NoError(t, err)
 		require.Len(t, list, 3)
+		assert.IsIncreasing(t, []uint64{list[0].ID, list[1].ID, list[2].ID})
 		assert.Equal(t, []uint64{7, 3, 4}, []uint64{list[0].Index, list[1].Index, list[2].Index}, "in order of their end")
 		equal(t, rows[0].Recipe, list[0].Recipe)
 		equal(t, rows[0].Outcome, list[0].Outcome)
@@ -116,14 +114,12 @@ func oneResult(t *testing.T, s store.Store) {
 		Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{Reason: "first"}, Ended: t0,
 	}
 	update(t, s, func(tx store.Tx) {
-		_, err := tx.AddTrial(first)
-		require.NoError(t, err)
+		require.NoError(t, tx.AddTrial(first))
 	})
 	second := proto.CloneOf(first.Outcome)
 	second.Reason = "second"
 	err := s.Update(t.Context(), func(tx store.Tx) error {
-		_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: second, Ended: t0})
-		return err
+		return tx.AddTrial(&store.Trial{Campaign: "C1", Index: 7, Recipe: &misstepv1.Recipe{}, Outcome: second, Ended: t0})
 	})
 	require.ErrorIs(t, err, store.ErrExists)
 	view(t, s, func(tx store.Tx) {
@@ -141,7 +137,7 @@ func putOutcome(t *testing.T, s store.Store) {
 	recipe := &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "25"}}
 	update(t, s, func(tx store.Tx) {
 		for i := range uint64(2) {
-			_, err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: i, Recipe: recipe, Outcome: whole, Ended: t0})
+			err := tx.AddTrial(&store.Trial{Campaign: "C1", Index: i, Recipe: recipe, Outcome: whole, Ended: t0})
 			require.NoError(t, err)
 		}
 	})

@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"campaigns", campaigns},
 		{"jobs", jobs},
 		{"jobs with recipes", jobsWithRecipes},
+		{"ready jobs", readyJobs},
 		{"reproductions", reproductions},
 		{"leases", leases},
 		{"one lease for a trial", oneLease},

@@ -19,7 +19,7 @@ func fill(t *testing.T, tx store.Tx) {
 	require.NoError(t, tx.PutCampaign(campaign("C1", 0)))
 	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 1}))
 	require.NoError(t, tx.PutLease(lease("L1", "r1", "C1", 2, t0)))
-	_, err := tx.AddTrial(&store.Trial{
+	err := tx.AddTrial(&store.Trial{
 		Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0,
 	})
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func change(t *testing.T, tx store.Tx) {
 	require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 5}))
 	require.NoError(t, tx.DeleteLease("L1"))
 	require.NoError(t, tx.PutLease(lease("L2", "r2", "C1", 2, t0)))
-	_, err := tx.AddTrial(&store.Trial{
+	err := tx.AddTrial(&store.Trial{
 		Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, FindingIDs: []string{"F1"}, Ended: t0,
 	})
 	require.NoError(t, err)

@@ -108,11 +108,12 @@ func TestThereAndBack(t *testing.T) {
 				n += h.N
 			}
 			assert.EqualValues(t, (trials+9)/10, n)
-			trial, err := tx.AddTrial(&store.Trial{
+			require.NoError(t, tx.AddTrial(&store.Trial{
 				Campaign: "C3", Index: 1, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{},
-			})
+			}))
+			added, err := tx.Trials("C3", 0, 10)
 			require.NoError(t, err)
-			assert.EqualValues(t, 3*(trials-1)+3, trial)
+			assert.EqualValues(t, 3*(trials-1)+3, added[len(added)-1].ID)
 			decision, err := tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})
 			assert.EqualValues(t, 10, decision)
 			return err

@@ -1,0 +1,240 @@
+// Package batch makes many small updates of a store into few transactions (group commit): updates that wait run one after the other
+// in one transaction, each as if it were alone, and are answered when that transaction is durable.
+//
+// A Store passes storetest's suite: updates stay serial, and one that fails leaves nothing, while the others of its transaction
+// stay. Nobody waits for company: the first update of an idle store starts at once, and those that arrive meanwhile are the next
+// transaction.
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"misstep/coordinator/store"
+)
+
+// Limit is the greatest number of updates in one transaction. It bounds how long one of them waits for the others.
+const Limit = 1024
+
+// errAborted answers the updates of a transaction that another one left by runtime.Goexit.
+var errAborted = errors.New("an update that shared the transaction left its goroutine")
+
+// errAgain rolls the transaction back to run its updates again without one that cannot be undone by itself.
+var errAgain = errors.New("run the other updates again")
+
+// Store is a store whose updates share transactions. It is safe for concurrent use.
+type Store struct {
+	store.Store
+	// begin is called before each transaction and returns what runs first in it.
+	begin func() func(store.Tx) error
+
+	mu sync.Mutex
+	// waiting updates, in the order of their arrival; guarded by mu.
+	waiting []*update
+	// working is true while a goroutine works them off; guarded by mu.
+	working bool
+}
+
+// New returns a store above another one, which it owns. begin, unless nil, is called before each transaction is asked for, which may
+// take long, and returns what runs first in it, several times if need be; an error of that is one of all updates of the transaction.
+func New(below store.Store, begin func() func(store.Tx) error) *Store {
+	if begin == nil {
+		begin = func() func(store.Tx) error { return func(store.Tx) error { return nil } }
+	}
+	return &Store{Store: below, begin: begin}
+}
+
+// update is a call of Update.
+type update struct {
+	ctx context.Context //nolint:containedctx // of the call that waits for it
+	// runner whose leases it will read, if any.
+	runner string
+	run    func(store.Tx) error
+	// taken is set by whoever comes first: the goroutine that runs it, or its caller, who stops waiting.
+	taken atomic.Bool
+	done  chan struct{}
+	// The rest is set before done is closed. failed is true when the update itself failed: with err, or with a panic.
+	failed   bool
+	err      error
+	panicked any
+}
+
+// Update implements store.Store. An update whose context ends before it starts does not run; one that has started is waited for.
+// f may run several times, if transactions fail; only the last run counts.
+func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
+	return s.UpdateFor(ctx, "", f)
+}
+
+// UpdateFor is Update for an f that reads the leases of a runner: those of all updates in a transaction are read at once.
+func (s *Store) UpdateFor(ctx context.Context, runner string, f func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u := &update{ctx: ctx, runner: runner, run: f, done: make(chan struct{})}
+	s.mu.Lock()
+	s.waiting = append(s.waiting, u)
+	if !s.working {
+		s.working = true
+		go s.work()
+	}
+	s.mu.Unlock()
+	select {
+	case <-u.done:
+	case <-ctx.Done():
+		if u.taken.CompareAndSwap(false, true) {
+			return ctx.Err()
+		}
+		<-u.done
+	}
+	if u.panicked != nil {
+		panic(u.panicked)
+	}
+	return u.err
+}
+
+// work runs transactions until nothing waits.
+func (s *Store) work() {
+	for {
+		s.mu.Lock()
+		n := min(len(s.waiting), Limit)
+		if n == 0 {
+			s.working, s.waiting = false, nil
+			s.mu.Unlock()
+			return
+		}
+		next := s.waiting[:n:n]
+		s.waiting = s.waiting[n:]
+		s.mu.Unlock()
+		s.transact(next)
+	}
+}
+
+// transact runs updates in as few transactions as possible and answers them.
+func (s *Store) transact(all []*update) {
+	todo := make([]*update, 0, len(all))
+	for _, u := range all {
+		if u.taken.CompareAndSwap(false, true) {
+			todo = append(todo, u)
+		}
+	}
+	returned := false
+	defer func() {
+		for _, u := range todo {
+			if !returned {
+				u.err = errAborted
+			}
+			close(u.done)
+		}
+		if !returned { // this goroutine ends: a test failed, for example
+			go s.work()
+		}
+	}()
+	s.commit(todo)
+	returned = true
+}
+
+// commit runs updates in one transaction, or in several when one of them spoils it.
+func (s *Store) commit(todo []*update) {
+	for len(todo) > 0 {
+		err := s.once(todo)
+		switch {
+		case errors.Is(err, errAgain):
+			todo = unfailed(todo)
+			continue
+		case errors.Is(err, store.ErrExists) && len(todo) > 1:
+			// One of them made a row that another coordinator or a user made, too. Alone it fails alone.
+			for _, u := range todo {
+				s.commit([]*update{u})
+			}
+		default:
+			for _, u := range unfailed(todo) {
+				u.err = err
+			}
+		}
+		return
+	}
+}
+
+// once runs updates in one transaction.
+func (s *Store) once(todo []*update) error {
+	first := s.begin()
+	ctx, release := contextOf(todo)
+	defer release()
+	return s.Store.Update(ctx, func(tx store.Tx) error { return apply(tx, first, todo) })
+}
+
+// contextOf returns a context that ends when those of all updates have ended: none of them ends the transaction of the others, but
+// one that nobody waits for need not wait for a store that is away. The caller releases it.
+func contextOf(todo []*update) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(todo[0].ctx))
+	var left atomic.Int64
+	left.Store(int64(len(todo)))
+	stops := make([]func() bool, len(todo))
+	for i, u := range todo {
+		stops[i] = context.AfterFunc(u.ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+func unfailed(all []*update) []*update {
+	var rest []*update
+	for _, u := range all {
+		if !u.failed {
+			rest = append(rest, u)
+		}
+	}
+	return rest
+}
+
+// apply runs updates in a transaction.
+func apply(tx store.Tx, first func(store.Tx) error, todo []*update) error {
+	o := newOverlay(tx, len(todo) == 1)
+	runners := make([]string, 0, len(todo))
+	for _, u := range todo {
+		u.failed, u.err, u.panicked = false, nil, nil
+		runners = append(runners, u.runner)
+	}
+	if err := o.preload(runners); err != nil {
+		return err
+	}
+	if err := first(o); err != nil {
+		return err
+	}
+	o.keep()
+	for _, u := range todo {
+		err := u.in(o)
+		switch {
+		case o.broken != nil:
+			u.failed, u.panicked = false, nil
+			return o.broken
+		case !u.failed:
+			o.keep()
+		case !o.drop():
+			return errors.Join(errAgain, err)
+		}
+	}
+	return o.flush()
+}
+
+// in runs the update.
+func (u *update) in(tx store.Tx) (err error) {
+	u.failed = true // unless run returns nil
+	defer func() {
+		u.panicked = recover()
+		u.err = err
+	}()
+	err = u.run(tx)
+	u.failed = err != nil
+	return err
+}

@@ -1,0 +1,119 @@
+package sqlrows
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+
+	"misstep/coordinator/rates"
+	"misstep/coordinator/store"
+)
+
+// CombinationID returns the key of a combination: a part of its digest, so that a row of a trial is written without a look whether
+// its combination has a row. Two of a million combinations have the same key with a probability of 10^-7.
+func CombinationID(c rates.Combination) int64 {
+	sum := sha256.Sum256([]byte(strings.Join(combinationTexts(c), "\x00")))
+	return int64(binary.BigEndian.Uint64(sum[:]) >> 1)
+}
+
+// combinationTexts returns the values of the CombinationColumns.
+func combinationTexts(c rates.Combination) []string {
+	return []string{c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval, c.Profiler}
+}
+
+// PutCombination stores a combination under its key, unless it is there.
+func (t *Tx) PutCombination(c rates.Combination) error {
+	t.known = nil
+	args := []any{CombinationID(c)}
+	for _, text := range combinationTexts(c) {
+		args = append(args, text)
+	}
+	return t.Exec("store a combination", "INSERT INTO combinations (id, "+CombinationColumns+") VALUES (?, "+
+		parameters(CombinationColumns)+") ON CONFLICT DO NOTHING", args...)
+}
+
+// counted is a result with what it is counted by.
+type counted struct {
+	*store.Trial
+	combination   rates.Combination
+	combinationID int64
+}
+
+func countedTrial(trial *store.Trial) counted {
+	c := rates.CombinationOf(trial.Campaign, trial.Recipe)
+	return counted{trial, c, CombinationID(c)}
+}
+
+// spanKey is what numbers of trials are kept by.
+type spanKey struct {
+	span        int64
+	combination rates.Combination
+}
+
+// shownKey is what numbers of hits are kept by.
+type shownKey struct {
+	combination rates.Combination
+	findings    string
+}
+
+// count adds new results to the counts. ids are theirs.
+func (t *Tx) count(all []counted, ids []int64) error {
+	spans, shown := map[spanKey]int64{}, map[shownKey]int64{}
+	last := map[[2]string]int{} // by finding and JDK
+	for i, trial := range all {
+		if !trial.Counts() {
+			continue
+		}
+		spans[spanKey{ids[i] / SpanSize, trial.combination}]++
+		if len(trial.FindingIDs) == 0 {
+			continue
+		}
+		findings := slices.Compact(slices.Sorted(slices.Values(trial.FindingIDs)))
+		shown[shownKey{trial.combination, strings.Join(findings, ",")}]++
+		for _, f := range findings {
+			last[[2]string{f, trial.combination.JDK}] = i
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(spans), func(a, b spanKey) int {
+		return cmp.Or(cmp.Compare(a.span, b.span), rates.Compare(a.combination, b.combination))
+	}) {
+		if err := t.countSpan(k, spans[k]); err != nil {
+			return err
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(shown), func(a, b shownKey) int {
+		return cmp.Or(cmp.Compare(a.findings, b.findings), rates.Compare(a.combination, b.combination))
+	}) {
+		if err := t.Exec("count hits", "INSERT INTO shown_counts (combination, findings, n) VALUES (?,?,?) "+
+			"ON CONFLICT (combination, findings) DO UPDATE SET n = shown_counts.n + excluded.n",
+			CombinationID(k.combination), k.findings, shown[k]); err != nil {
+			return err
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(last), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		i := last[k]
+		if err := t.Exec("note the last hit of "+k[0], upsertLastHit, k[0], k[1], ids[i], nanos(all[i].Ended)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var upsertLastHit = upsert("last_hits", "finding, jdk", "finding, jdk, trial, ended")
+
+// countSpan adds to a count. Only the first one of a combination in a span makes sure that the combination is there.
+func (t *Tx) countSpan(k spanKey, by int64) error {
+	id := CombinationID(k.combination)
+	const add = "UPDATE combination_counts SET n = n + ? WHERE span = ? AND combination = ?"
+	n, err := t.change("count results", add, by, k.span, id)
+	if err != nil || n > 0 {
+		return err
+	}
+	if err := t.PutCombination(k.combination); err != nil {
+		return err
+	}
+	return t.Exec("count results", "INSERT INTO combination_counts (span, combination, n) VALUES (?,?,?)", k.span, id, by)
+}
