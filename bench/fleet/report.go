@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"misstep/bench"
+)
+
+// of returns the cells that match.
+func (r *results) of(which func(cell) bool) []cell {
+	return slices.DeleteFunc(slices.Clone(r.Cells), func(c cell) bool { return !which(c) })
+}
+
+func (r *results) goals() []bench.Goal {
+	var goals []bench.Goal
+	for _, store := range r.stores() {
+		most := r.of(func(c cell) bool { return c.Store == store && c.Runners == fleets[len(fleets)-1] })
+		all := r.of(func(c cell) bool { return c.Store == store })
+		least := func(value func(cell) float64, of []cell) float64 { return extreme(of, value, math.Min) }
+		rate := func(c cell) float64 { return c.PerSecond }
+		goals = append(goals,
+			bench.Goal{
+				Name: store + ": results with next leases, 10,000 runners", Goal: 10_000, Unit: "a second", AtLeast: true,
+				Measured: least(rate, most),
+			},
+			bench.Goal{
+				Name: store + ": share of bare inserts", Goal: 0.5, AtLeast: true, Measured: least(rate, all) / r.Bare[base(all)],
+			},
+			bench.Goal{
+				Name: store + ": p99, 10,000 runners", Goal: 1, Unit: "s",
+				Measured: extreme(most, func(c cell) float64 { return c.P99.Seconds() }, math.Max),
+			},
+			bench.Goal{
+				Name: store + ": slowest cell of fastest", Goal: 0.8, AtLeast: true,
+				Measured: least(rate, all) / extreme(all, rate, math.Max),
+			})
+	}
+	return goals
+}
+
+// base returns the store of cells.
+func base(cells []cell) string {
+	if len(cells) == 0 {
+		return ""
+	}
+	return cells[0].Store
+}
+
+func extreme(cells []cell, value func(cell) float64, choose func(a, b float64) float64) float64 {
+	if len(cells) == 0 {
+		return math.NaN()
+	}
+	x := value(cells[0])
+	for _, c := range cells[1:] {
+		x = choose(x, value(c))
+	}
+	return x
+}
+
+func (r *results) stores() []string {
+	var names []string
+	for _, c := range r.Cells {
+		if !slices.Contains(names, c.Store) {
+			names = append(names, c.Store)
+		}
+	}
+	return names
+}
+
+func (r *results) tables() []bench.Table {
+	t := bench.Table{Title: "Results with their next leases", Columns: []string{
+		"store", "coordinators", "runners", "campaigns of", "stored", "a second", "p50", "p99", "CPU s per 10^6 calls",
+		"of runners", "KiB a runner", "repeated", "idle",
+	}}
+	for _, c := range r.Cells {
+		t.Rows = append(t.Rows, []string{
+			c.Store, fmt.Sprint(c.Coordinators), fmt.Sprint(c.Runners), fmt.Sprint(c.Size), fmt.Sprint(c.Stored),
+			bench.Figure(math.Round(c.PerSecond)), c.P50.Round(time.Millisecond).String(), c.P99.Round(time.Millisecond).String(),
+			bench.Figure(c.CPU.Seconds() * 1e6), bench.Figure(c.RunnersCPU.Seconds() * 1e6),
+			bench.Figure(math.Round(c.Memory / 1024)), fmt.Sprint(c.Failed), fmt.Sprint(c.Idle),
+		})
+	}
+	bare := bench.Table{Title: "Bare inserts of the same rows", Columns: []string{"store", "results a second"}}
+	for _, name := range r.stores() {
+		bare.Rows = append(bare.Rows, []string{name, bench.Figure(math.Round(r.Bare[name]))})
+	}
+	return []bench.Table{t, bare}
+}

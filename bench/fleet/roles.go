@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"misstep/coordinator"
+	"misstep/coordinator/store/stores"
+	"misstep/runner/sim/fleet"
+)
+
+// The processes of a cell read their settings as a line of JSON, then commands; each answers with a line of JSON.
+const (
+	roleCoordinator = "coordinator"
+	roleRunners     = "runners"
+	commandMark     = "mark" // begin to measure, or report what was measured
+)
+
+// settings of a process.
+type settings struct {
+	Store        string        `json:",omitempty"`
+	Addresses    []string      `json:",omitempty"`
+	Certificates []byte        `json:",omitempty"` // of all coordinators, in PEM
+	Runners      int           `json:",omitempty"`
+	Size         uint64        `json:",omitempty"` // trials of each campaign
+	Pause        time.Duration `json:",omitempty"`
+}
+
+// ready is the first answer of a process.
+type ready struct {
+	Address     string `json:",omitempty"`
+	Certificate []byte `json:",omitempty"`
+}
+
+// usage is what a process used since it started, and what it measured since the last mark.
+type usage struct {
+	CPU       time.Duration
+	Resident  uint64 // bytes
+	Connected int64
+	Results   uint64
+	Idle      uint64
+	Failed    uint64
+	P50, P99  time.Duration
+}
+
+// role runs one of the processes until its input ends.
+func role(ctx context.Context, name string, in io.Reader, out io.Writer) error {
+	lines, answers := bufio.NewScanner(in), json.NewEncoder(out)
+	lines.Buffer(nil, 1<<20)
+	var s settings
+	if !lines.Scan() {
+		return fmt.Errorf("expected settings on stdin: %w", lines.Err())
+	}
+	if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+		return fmt.Errorf("read the settings: %w", err)
+	}
+	start := serve
+	if name == roleRunners {
+		start = work
+	}
+	first, measure, stop, err := start(ctx, s)
+	if err != nil {
+		return err
+	}
+	err = answers.Encode(first)
+	for err == nil && lines.Scan() {
+		if command := lines.Text(); command != commandMark {
+			err = fmt.Errorf("unknown command %q", command)
+			break
+		}
+		err = answers.Encode(measure())
+	}
+	stop()
+	return err
+}
+
+// serve runs a coordinator.
+func serve(ctx context.Context, s settings) (ready, func() usage, func(), error) {
+	fail := func(err error) (ready, func() usage, func(), error) { return ready{}, nil, nil, err }
+	st, err := stores.Open(ctx, s.Store)
+	if err != nil {
+		return fail(err)
+	}
+	config, certificate, err := fleet.Certificate()
+	if err != nil {
+		return fail(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fail(err)
+	}
+	c := coordinator.New(coordinator.Config{
+		Store: st, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+	})
+	server := grpc.NewServer(append(coordinator.ServerOptions(), grpc.Creds(credentials.NewTLS(config)))...)
+	c.Register(server)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	running.Go(func() { _ = server.Serve(listener) })
+	stop := func() {
+		server.Stop()
+		cancel()
+		running.Wait()
+		_ = st.Close()
+	}
+	return ready{Address: listener.Addr().String(), Certificate: certificate}, ownUsage, stop, nil
+}
+
+// work runs simulated runners.
+func work(ctx context.Context, s settings) (ready, func() usage, func(), error) {
+	client, err := fleet.Client(s.Certificates)
+	if err != nil {
+		return ready{}, nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var f fleet.Fleet
+	var running sync.WaitGroup
+	config := fleet.Config{Addresses: s.Addresses, TLS: client, Runners: s.Runners, Seed: 1, Pause: s.Pause}
+	for _, task := range []func() error{
+		func() error { return f.Run(ctx, config) },
+		func() error { return feed(ctx, config, s.Size, f.Results.Load) },
+	} {
+		running.Go(func() {
+			if err := task(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		})
+	}
+	var before usage
+	measure := func() usage {
+		u := ownUsage()
+		u.Connected, u.P50, u.P99 = f.Connected.Load(), f.Latencies.Quantile(0.5), f.Latencies.Quantile(0.99)
+		total := usage{Results: f.Results.Load(), Idle: f.Idle.Load(), Failed: f.Failed.Load()}
+		u.Results, u.Idle, u.Failed = total.Results-before.Results, total.Idle-before.Idle, total.Failed-before.Failed
+		before = total
+		f.Latencies.Reset()
+		return u
+	}
+	return ready{}, measure, func() { cancel(); running.Wait() }, nil
+}
+
+// ownUsage returns the processor time and memory of this process.
+func ownUsage() usage {
+	var u usage
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err == nil {
+		u.CPU = time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	if data, err := os.ReadFile("/proc/self/statm"); err == nil {
+		var size, resident uint64
+		if _, err := fmt.Fscan(strings.NewReader(string(data)), &size, &resident); err == nil {
+			u.Resident = resident * uint64(os.Getpagesize())
+		}
+	}
+	return u
+}

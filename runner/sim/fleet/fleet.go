@@ -1,0 +1,130 @@
+// Package fleet simulates many runners that call a coordinator over real connections: each has one slot, runs no JVM, and reports
+// the result of the trial that it was leased with its next call.
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/sim"
+)
+
+// Config of a fleet.
+type Config struct {
+	// Addresses of the coordinators, HOST:PORT; the runners are shared out among them.
+	Addresses []string
+	// TLS of the connections.
+	TLS *tls.Config
+	// Runners is their number; each has a connection of its own.
+	Runners int
+	// Seed of the outcomes.
+	Seed uint64
+	// Pause is the time between an answer and the next call of a runner, the duration of its trial.
+	Pause time.Duration
+}
+
+// Fleet is a number of runners at work. Its counts are read at any time.
+type Fleet struct {
+	// Latencies of the calls that succeeded.
+	Latencies Latencies
+	// Connected runners have had a first answer.
+	Connected atomic.Int64
+	// Results that a coordinator acknowledged; each call reports at most one.
+	Results atomic.Uint64
+	// Idle answers had no lease.
+	Idle atomic.Uint64
+	// Failed calls were repeated.
+	Failed atomic.Uint64
+}
+
+// Run runs the runners until ctx ends.
+func (f *Fleet) Run(ctx context.Context, c Config) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for i := range c.Runners {
+		// One buffer for each direction of ten thousand connections would be most of the process.
+		conn, err := grpc.NewClient("passthrough:"+c.Addresses[i%len(c.Addresses)],
+			grpc.WithTransportCredentials(credentials.NewTLS(c.TLS)), grpc.WithReadBufferSize(4<<10),
+			grpc.WithWriteBufferSize(4<<10),
+			grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20))
+		if err != nil {
+			return fmt.Errorf("prepare runner %d: %w", i, err)
+		}
+		running.Go(func() {
+			defer conn.Close()
+			random := rand.New(rand.NewPCG(c.Seed, uint64(i)))
+			f.run(ctx, misstepv1.NewLeaseServiceClient(conn), fmt.Sprintf("sim-%05d", i), c, random)
+		})
+	}
+	return nil
+}
+
+// run is the life of one runner.
+func (f *Fleet) run(ctx context.Context, client misstepv1.LeaseServiceClient, id string, c Config, random *rand.Rand) {
+	request := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: id, Host: "sim", Slots: 1}, FreeSlots: 1}
+	for first := true; ctx.Err() == nil; {
+		begin := time.Now()
+		response, err := client.Synchronize(ctx, request, grpc.WaitForReady(true))
+		if err != nil {
+			if ctx.Err() == nil {
+				f.Failed.Add(1)
+				wait(ctx, 100*time.Millisecond)
+			}
+			continue // what is held is still held
+		}
+		f.Latencies.Add(time.Since(begin))
+		f.Results.Add(uint64(len(request.GetHeld())))
+		if first {
+			f.Connected.Add(1)
+			first = false
+		}
+		request.Held = nil
+		for _, lease := range response.GetDesired() {
+			request.Held = append(request.Held, &misstepv1.HeldLease{
+				LeaseId: lease.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: outcome(lease.GetRecipe(), random)},
+			})
+		}
+		pause := c.Pause
+		if len(request.Held) == 0 {
+			f.Idle.Add(1)
+			pause = max(pause, 100*time.Millisecond)
+		}
+		wait(ctx, pause)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// bugs is the number of different findings that a fleet shows.
+const bugs = 20
+
+// outcome returns the outcome of a trial: one in five hundred shows one of the bugs, the others are clean.
+func outcome(recipe *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
+	o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
+	if random.IntN(500) == 0 {
+		o = sim.Mismatch(fmt.Sprint("Bug", random.IntN(bugs)))(recipe, random)
+	}
+	const samples = 1000
+	for _, check := range recipe.GetChecks() {
+		o.Checks = append(o.Checks, &misstepv1.CheckCount{Check: check.GetName(), Total: samples, Match: samples})
+	}
+	o.Signals = &misstepv1.SignalCount{Sent: samples, Delivered: samples, Answered: samples}
+	return o
+}
