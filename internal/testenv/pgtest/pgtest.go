@@ -65,6 +65,23 @@ func Start(t testing.TB, settings ...string) *Server {
 	return s
 }
 
+// New starts a server for a program that is no test; the caller calls Remove.
+func New(settings ...string) (*Server, error) { return start(settings...) }
+
+// Remove stops the server and deletes its databases.
+func (s *Server) Remove() { s.remove() }
+
+// Create makes an empty database and returns its URL.
+func (s *Server) Create(ctx context.Context, name string) (string, error) {
+	c, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer c.Close(ctx)
+	_, err = c.Exec(ctx, "CREATE DATABASE "+name)
+	return s.URL(name), err
+}
+
 // start makes a server in a temporary folder. PostgreSQL refuses to run as root, so root starts it as another user.
 func start(settings ...string) (*Server, error) {
 	bin, err := Binaries()
