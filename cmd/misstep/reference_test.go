@@ -62,7 +62,9 @@ var jsonValues = []struct{ command, value string }{
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},
 	{"sched strategies", "`[{name, doc, parameters: [{name, doc, unit, min, max, default, whole}]}]`"},
+	{"store backup", "`{blobs, copied, bytes, lost, bucket}`"},
 	{"store copy", "`[{table, rows, digest}]`"},
+	{"store restore", "`{blobs, copied, bytes, lost, bucket}`"},
 	{"store vacuum", "`{trials, evidence_bytes, kept, spared, removed, bytes, deleted}`"},
 	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, assorted, rule, reason, facts: [{name, " +
 		"value}], known: [{id, title, link, versions, fixed_in, here}], finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +

@@ -309,7 +309,8 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		"reproduce", "reproduce list", "reproduce show", "reproduce cancel",
 		"coordinator", "runner", "jdk", "jdk add", "jdk list", "jdk show", "jdk rm", "workload", "workload add", "workload list",
 		"bundle", "bundle verify", "bundle show", "bundle unpack", "bundle diff", "bundle sign", "retest", "corpus", "corpus push",
-		"corpus pull", "corpus import", "corpus export", "corpus list", "corpus gc", "doctor", "store", "store copy",
+		"corpus pull", "corpus import", "corpus export", "corpus list", "corpus gc", "doctor", "store", "store copy", "store vacuum",
+		"store backup", "store restore",
 	} {
 		t.Run(args, func(t *testing.T) {
 			var out, errs strings.Builder

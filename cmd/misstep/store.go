@@ -11,8 +11,10 @@ import (
 )
 
 type storeCommand struct {
-	Vacuum storeVacuum `cmd:"" help:"Let old trials that found nothing age, and remove blobs that nothing refers to."`
-	Copy   storeCopy   `cmd:"" help:"Copy a store into an empty one of any kind, and check the copy row by row."`
+	Backup  storeBackup  `cmd:"" help:"Copy what a coordinator keeps, which may be running, to a folder."`
+	Restore storeRestore `cmd:"" help:"Make a coordinator's folder of a backup."`
+	Vacuum  storeVacuum  `cmd:"" help:"Let old trials that found nothing age, and remove blobs that nothing refers to."`
+	Copy    storeCopy    `cmd:"" help:"Copy a store into an empty one of any kind, and check the copy row by row."`
 }
 
 type storeCopy struct {

@@ -155,3 +155,11 @@ func InFolder(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, fileName))
 	return err
 }
+
+// Snapshot copies the store in a folder, which may be in use, to the new file to.
+func Snapshot(ctx context.Context, folder, to string) error {
+	return sqlite.Snapshot(ctx, File(folder), to)
+}
+
+// File is the path of the store in a folder.
+func File(folder string) string { return filepath.Join(folder, fileName) }

@@ -1,0 +1,91 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"misstep/app/station"
+	"misstep/coordinator/store/stores"
+	"misstep/corpus"
+	"misstep/corpus/index"
+	"misstep/corpus/localdir"
+)
+
+// Restore makes the folder of a coordinator of the backup in the folder from. dir must not be one already. Everything is verified,
+// and the store comes last: when it is interrupted, the same call goes on.
+func Restore(ctx context.Context, from, dir string) (Report, error) {
+	report, err := restore(ctx, from, dir)
+	if err != nil {
+		return report, fmt.Errorf("restore %s to %s: %w", from, dir, err)
+	}
+	return report, nil
+}
+
+func restore(ctx context.Context, from, dir string) (report Report, err error) {
+	m, err := readManifest(from)
+	if err != nil {
+		return report, err
+	}
+	if stores.InFolder(dir) == nil {
+		return report, errors.New("it has a store already: give a new folder")
+	}
+	report.Bucket, report.Blobs = m.bucket, len(m.blobs)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return report, err
+	}
+	blobs, err := station.OpenBlobs(ctx, dir, m.bucket)
+	if err != nil {
+		return report, err
+	}
+	if m.bucket == "" {
+		source := station.BlobsPath(from)
+		if err := copyBlobs(ctx, localdir.Reader(source), blobs, m.blobs, &report); err != nil {
+			return report, err
+		}
+		if err := copyIndex(ctx, index.Folder(source), station.BlobsPath(dir)); err != nil {
+			return report, err
+		}
+	} else {
+		missing, err := blobs.Missing(ctx, m.blobs)
+		if err != nil {
+			return report, err
+		}
+		for _, d := range missing {
+			report.Lost = append(report.Lost, d.String())
+		}
+	}
+	return report, restoreStore(ctx, filepath.Join(from, storeName(m.store)), m.store, stores.File(dir))
+}
+
+// restoreStore copies a file with a digest, which becomes visible whole.
+func restoreStore(ctx context.Context, from string, want corpus.Digest, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	temporary := to + ".restored"
+	file, err := os.Create(temporary)
+	if err != nil {
+		return err
+	}
+	_, _, err = corpus.Receive(ctx, file, io.Reader(source), want, 0)
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	if err := os.Rename(temporary, to); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
