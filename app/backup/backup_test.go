@@ -134,8 +134,8 @@ func resultOf(t *testing.T, st *station.Station, id string) result {
 	return r
 }
 
-// TestBackupWhileResultsAreRecorded backs up a hunt in its midst, twice, lets it go on and loses it. What is restored goes on to the
-// same findings as a hunt that nobody disturbed.
+// TestBackupWhileResultsAreRecorded backs up a hunt in its midst, twice, lets it go on and loses it. What is restored goes on to
+// the same findings as a hunt that nobody disturbed.
 func TestBackupWhileResultsAreRecorded(t *testing.T) {
 	var want result
 	hunt(t, t.TempDir(), func(_ context.Context, st *station.Station, id string) {

@@ -92,8 +92,8 @@ type TrialRows interface {
 	AddTrial(t *Trial) error
 	// Trials returns at most limit trials of a campaign with ids greater than after, lowest first.
 	Trials(campaign string, after uint64, limit int) ([]*Trial, error)
-	// PutOutcome replaces the outcome of the trial with that id by one for which Trial.Counts is the same; ErrNotFound. Nothing else
-	// changes.
+	// PutOutcome replaces the outcome of the trial with that id by one for which Trial.Counts is the same; ErrNotFound. Nothing
+	// else changes.
 	PutOutcome(id uint64, o *misstepv1.Outcome) error
 }
 

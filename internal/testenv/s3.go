@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -31,48 +32,60 @@ func HasS3() bool {
 // StartS3 starts Versity's S3 gateway on a temporary folder, for the duration of the test.
 func StartS3(t testing.TB) S3 {
 	t.Helper()
+	if _, err := s3Binary(); err != nil {
+		t.Skipf("no S3 server (%v); deploy/setup/install.sh test builds one", err)
+	}
+	s, stop, err := LaunchS3(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return s
+}
+
+// LaunchS3 starts Versity's S3 gateway on the folder dir.
+func LaunchS3(dir string) (s S3, stop func(), err error) {
 	binary, err := s3Binary()
 	if err != nil {
-		t.Skipf("no S3 server (%v); deploy/setup/install.sh test builds one", err)
+		return s, nil, err
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return s, nil, err
 	}
 	address := listener.Addr().String()
 	if err := listener.Close(); err != nil {
-		t.Fatal(err)
+		return s, nil, err
 	}
-	s := S3{Endpoint: "http://" + address, Bucket: "corpus", AccessKey: "misstep", SecretKey: "misstep-secret"}
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "data", s.Bucket), 0o755); err != nil {
-		t.Fatal(err)
+	s = S3{Endpoint: "http://" + address, Bucket: "corpus", AccessKey: "misstep", SecretKey: "misstep-secret"}
+	for _, folder := range []string{filepath.Join("data", s.Bucket), "meta"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			return s, nil, err
+		}
 	}
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
-		t.Fatal(err)
+		return s, nil, err
 	}
 	// The sidecar folder holds the metadata, so that the file system need not support extended attributes.
 	server := exec.Command(binary, "--port", address, "--access", s.AccessKey, "--secret", s.SecretKey,
 		"posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
-	if err := os.Mkdir(filepath.Join(dir, "meta"), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	server.Stdout, server.Stderr = log, log
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := server.Start(); err != nil {
-		t.Fatal(err)
+		return s, nil, errors.Join(err, log.Close())
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 		_ = log.Close()
-	})
-	if err := awaitListener(address); err != nil {
-		text, _ := os.ReadFile(log.Name())
-		t.Fatalf("the S3 server is not listening: %v\n%s", err, text)
 	}
-	return s
+	if err := awaitListener(address); err != nil {
+		stop()
+		text, _ := os.ReadFile(log.Name())
+		return s, nil, fmt.Errorf("the S3 server is not listening: %w\n%s", err, text)
+	}
+	return s, stop, nil
 }
 
 func awaitListener(address string) error {

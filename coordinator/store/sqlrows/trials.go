@@ -93,7 +93,8 @@ func (t *Tx) PutOutcome(id uint64, o *misstepv1.Outcome) error {
 	if err != nil {
 		return fmt.Errorf("write the outcome of trial %d: %w", id, err)
 	}
-	n, err := t.change(fmt.Sprintf("store the outcome of trial %d", id), "UPDATE trials SET outcome = ? WHERE id = ?", raw, int64(id))
+	what := fmt.Sprintf("store the outcome of trial %d", id)
+	n, err := t.change(what, "UPDATE trials SET outcome = ? WHERE id = ?", raw, int64(id))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("trial %d: %w", id, store.ErrNotFound)
 	}

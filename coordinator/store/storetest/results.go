@@ -132,7 +132,8 @@ func oneResult(t *testing.T, s store.Store) {
 
 // putOutcome replaces an outcome: rates do not change, and an update that fails leaves the old one.
 func putOutcome(t *testing.T, s store.Store) {
-	whole := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Evidence: []*misstepv1.Evidence{{Name: "stdout.txt"}}}
+	const kind = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
+	whole := &misstepv1.Outcome{Kind: kind, Evidence: []*misstepv1.Evidence{{Name: "stdout.txt"}}}
 	slim := &misstepv1.Outcome{Kind: whole.GetKind(), Aged: true}
 	recipe := &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "25"}}
 	update(t, s, func(tx store.Tx) {
