@@ -83,8 +83,8 @@ func run(ctx context.Context, stdout io.Writer) error {
 		limit := math.Min(median(rates, "disk", n), median(rates, "loopback", n))
 		for _, way := range ways[2:] {
 			report.Goals = append(report.Goals, bench.Goal{
-				Name: fmt.Sprintf("%s to %d hosts, of disk or loopback", way, n), Goal: goal, Measured: median(rates, way, n) / limit,
-				Unit: "times", AtLeast: true,
+				Name: fmt.Sprintf("%s to %d hosts, of disk or loopback", way, n), Goal: goal,
+				Measured: median(rates, way, n) / limit, Unit: "times", AtLeast: true,
 			})
 		}
 	}
