@@ -86,6 +86,27 @@ func TestUnfit(t *testing.T) {
 	require.Same(t, outcome, got)
 }
 
+// A check that is under way when the runner ends has cleaned up before Run returns.
+func TestACheckDoesNotOutliveTheRunner(t *testing.T) {
+	began, cleaned := make(chan struct{}), make(chan struct{})
+	slow := Require(giving(nil, nil), Requirement{Name: "JVM", Check: func(ctx context.Context) error {
+		close(began)
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond)
+		close(cleaned)
+		return ctx.Err()
+	}})
+	b := startWith(t, 1, func(c *Config) { c.Executor = slow })
+	<-began
+	b.cancel()
+	require.Error(t, b.end())
+	select {
+	case <-cleaned:
+	default:
+		t.Fatal("the check outlives Run")
+	}
+}
+
 // A check that takes long costs no call: the runner reports what it holds, and asks for work when the check has succeeded.
 func TestASlowCheck(t *testing.T) {
 	release := make(chan struct{})

@@ -156,7 +156,12 @@ func (r *Runner) Run(ctx context.Context) error {
 	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.await(cancelTrials)
 	checks, endChecks := context.WithCancel(ctx)
-	defer endChecks()
+	defer func() {
+		endChecks()
+		if r.ready.answers != nil {
+			<-r.ready.answers // a check may be a JVM, which must not outlive Run
+		}
+	}()
 	policy := r.config.Backoff()
 	for {
 		r.checkReadiness(checks)
