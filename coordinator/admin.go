@@ -44,7 +44,7 @@ func (s *Server) SubmitCampaign(
 		return nil, err
 	}
 	name := req.GetCampaign().GetName()
-	s.config.Logger.Info("campaign submitted", slog.String("campaign", id), slog.String("name", name))
+	s.config.Logger.InfoContext(ctx, "campaign submitted", slog.String("campaign", id), slog.String("name", name))
 	return &misstepv1.SubmitCampaignResponse{CampaignId: id}, nil
 }
 
@@ -55,6 +55,9 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 	}
 	if req.GetCampaign() == nil {
 		return errors.New("campaign: is required")
+	}
+	if n := len(req.GetTraceParent()); n > maxID {
+		return fmt.Errorf("trace_parent: expected at most %d bytes, got %d", maxID, n)
 	}
 	v := campaign.Validate(req.GetCampaign())
 	if len(v) == 0 {

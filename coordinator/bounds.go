@@ -93,6 +93,7 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		{"pieces of evidence", len(o.GetEvidence()), maxEvidence},
 		{"hung threads", len(o.GetHang().GetThreads()), maxThreads},
 		{"bytes of reason", len(o.GetReason()), 16 * maxLine},
+		{"bytes of trace_parent", len(o.GetTraceParent()), maxID},
 		{"native frames", len(o.GetCrash().GetNativeFrames()), maxFrames},
 		{"Java frames", len(o.GetCrash().GetJavaFrames()), maxFrames},
 	} {

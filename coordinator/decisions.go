@@ -116,7 +116,7 @@ func (s *Server) decide(
 	if err != nil {
 		return nil, err
 	}
-	s.config.Logger.Info("triage decision", slog.Uint64("decision", d.GetId()), slog.String("kind", d.GetKind()),
+	s.config.Logger.InfoContext(ctx, "triage decision", slog.Uint64("decision", d.GetId()), slog.String("kind", d.GetKind()),
 		slog.String("finding", d.GetFinding()), slog.String("into", d.GetInto()))
 	return d, nil
 }

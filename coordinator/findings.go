@@ -17,7 +17,7 @@ import (
 )
 
 // hit adds a trial that showed a signature to its finding, and creates the finding when it is new.
-func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage.Hit, now time.Time) error {
+func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage.Hit, now time.Time) error {
 	f, err := tx.Finding(h.ID)
 	isNew := errors.Is(err, store.ErrNotFound)
 	switch {
@@ -37,7 +37,7 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(o), l.Recipe, h.Title, h.Weight
 	}
 	if isNew {
-		if err := s.introduce(tx, p, now); err != nil {
+		if err := s.introduce(ctx, tx, p, now); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (s *Server) hit(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage
 }
 
 // introduce lists in a new finding the older ones that it may belong to, and merges what cut reports showed of it.
-func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding, now time.Time) error {
+func (s *Server) introduce(ctx context.Context, tx store.Tx, p *misstepv1.Finding, now time.Time) error {
 	g, err := view.LoadGroups(tx)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (s *Server) introduce(tx store.Tx, p *misstepv1.Finding, now time.Time) err
 			p.Fits = append(p.Fits, n.GetId())
 		}
 	}
-	s.config.Logger.Info("new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()),
+	s.config.Logger.InfoContext(ctx, "new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()),
 		slog.Any("fits", p.GetFits()))
 	return s.joinCut(tx, g, p, now)
 }

@@ -14,6 +14,7 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
+	"misstep/internal/logctx"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -23,9 +24,12 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	runner := req.GetRunner()
+	ctx = logctx.With(ctx, slog.String("runner", runner.GetId()))
 	drain, called := s.isDraining(), s.config.Clock()
 	var (
 		desired   []*store.Lease
+		granted   []*store.Lease
+		results   []string // kinds
 		running   map[string]*misstepv1.Progress
 		withdrawn []string
 		now       time.Time
@@ -33,7 +37,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	reports := s.judge(req)
 	err := s.updateFor(ctx, runner.GetId(), func(tx store.Tx, at time.Time) error {
 		now = at
-		desired, withdrawn = nil, nil
+		desired, granted, results, withdrawn = nil, nil, nil, nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
 		for i, h := range req.GetHeld() {
@@ -41,15 +45,18 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 			l, err := tx.Lease(h.GetLeaseId())
 			if errors.Is(err, store.ErrNotFound) || err == nil && l.Runner != runner.GetId() {
 				withdrawn = append(withdrawn, h.GetLeaseId())
-				s.noteLate(runner, h)
+				s.noteLate(ctx, h)
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			wanted, err := s.report(tx, l, reports[i], now)
+			wanted, err := s.report(ctx, tx, l, reports[i], now)
 			if err != nil {
 				return err
+			}
+			if kind, ended := kindOf(h); ended {
+				results = append(results, kind)
 			}
 			if wanted {
 				running[l.ID] = h.GetRunning()
@@ -77,7 +84,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		if drain {
 			return nil
 		}
-		granted, err := s.queue.Grant(tx, queue.Runner{
+		granted, err = s.queue.Grant(tx, queue.Runner{
 			ID: runner.GetId(), AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities(),
 		}, free, now)
 		desired = append(desired, granted...)
@@ -86,11 +93,14 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	if err != nil {
 		return nil, err
 	}
+	s.count(len(granted), results)
 	s.live.saw(req, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
 	for _, l := range desired {
-		resp.Desired = append(resp.Desired, &misstepv1.Lease{Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline)})
+		resp.Desired = append(resp.Desired, &misstepv1.Lease{
+			Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline), CampaignId: l.Job.Campaign, Trial: l.Job.Index,
+		})
 	}
 	return resp, nil
 }
@@ -128,21 +138,30 @@ func (s *Server) judge(req *misstepv1.SynchronizeRequest) []report {
 	return all
 }
 
+// count tells the metrics what a call did.
+func (s *Server) count(granted int, results []string) {
+	if granted > 0 {
+		s.config.Metrics.Granted(granted)
+	}
+	for _, kind := range results {
+		s.config.Metrics.Result(kind)
+	}
+}
+
 // report applies what a runner reports about its own live lease; wanted reports whether the runner should continue with it.
-func (s *Server) report(tx store.Tx, l *store.Lease, r report, now time.Time) (wanted bool, err error) {
+func (s *Server) report(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) (wanted bool, err error) {
+	ctx = logctx.With(ctx, slog.String("campaign", l.Job.Campaign), slog.Uint64("trial", l.Job.Index), slog.String("lease", l.ID))
 	switch {
 	case r.malformed != nil:
-		s.config.Logger.Warn("malformed outcome", slog.String("lease", l.ID), slog.String("runner", l.Runner),
-			slog.Any("error", r.malformed))
+		s.config.Logger.WarnContext(ctx, "malformed outcome", slog.Any("error", r.malformed))
 		return false, s.queue.Fail(tx, l, &misstepv1.InfrastructureFailure{
 			Message: "the runner reported a malformed outcome: " + r.malformed.Error(), Permanent: true,
 		}, now)
 	case r.outcome != nil:
-		return false, s.complete(tx, l, r, now)
+		return false, s.complete(ctx, tx, l, r, now)
 	case r.GetFailure() != nil:
 		f := clipFailure(r.GetFailure())
-		s.config.Logger.Info("infrastructure failure", slog.String("lease", l.ID), slog.String("runner", l.Runner),
-			slog.String("message", f.GetMessage()))
+		s.config.Logger.InfoContext(ctx, "infrastructure failure", slog.String("message", f.GetMessage()))
 		return false, s.queue.Fail(tx, l, f, now)
 	default:
 		return true, s.queue.Renew(tx, l, now)
@@ -150,10 +169,10 @@ func (s *Server) report(tx store.Tx, l *store.Lease, r report, now time.Time) (w
 }
 
 // complete records an outcome: the findings it hits, its share of the tally, and the trial itself.
-func (s *Server) complete(tx store.Tx, l *store.Lease, r report, now time.Time) error {
+func (s *Server) complete(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) error {
 	ids := make([]string, 0, len(r.hits))
 	for _, h := range r.hits {
-		if err := s.hit(tx, l, r.outcome, h, now); err != nil {
+		if err := s.hit(ctx, tx, l, r.outcome, h, now); err != nil {
 			return err
 		}
 		ids = append(ids, h.ID)
@@ -163,9 +182,8 @@ func (s *Server) complete(tx store.Tx, l *store.Lease, r report, now time.Time) 
 
 // noteLate logs a result that nobody waits for: either it was recorded before and the acknowledgement was lost, or its lease was
 // lost.
-func (s *Server) noteLate(r *misstepv1.Runner, h *misstepv1.HeldLease) {
+func (s *Server) noteLate(ctx context.Context, h *misstepv1.HeldLease) {
 	if h.GetRunning() == nil {
-		s.config.Logger.Info("result of a lease that is not live", slog.String("lease", h.GetLeaseId()),
-			slog.String("runner", r.GetId()))
+		s.config.Logger.InfoContext(ctx, "result of a lease that is not live", slog.String("lease", h.GetLeaseId()))
 	}
 }

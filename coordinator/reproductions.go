@@ -86,7 +86,7 @@ func (s *Server) StartReproduction(
 	if err != nil {
 		return nil, err
 	}
-	s.config.Logger.Info("reproduction started", slog.String("reproduction", resp.GetReproductionId()),
+	s.config.Logger.InfoContext(ctx, "reproduction started", slog.String("reproduction", resp.GetReproductionId()),
 		slog.String("finding", req.GetFindingId()))
 	return resp, nil
 }

@@ -55,6 +55,8 @@ type Config struct {
 	Notify []notify.Target
 	// Logger receives events; nil discards them.
 	Logger *slog.Logger
+	// Metrics are told what the server does; nil are none.
+	Metrics Metrics
 }
 
 // Server implements the LeaseService for runners and the AdminService for people. It is safe for concurrent use.
@@ -105,6 +107,9 @@ func New(c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Metrics == nil {
+		c.Metrics = noMetrics{}
+	}
 	p := queue.DefaultPolicy()
 	if c.LeaseTime > 0 {
 		p.LeaseTime = c.LeaseTime
@@ -118,6 +123,7 @@ func New(c Config) *Server {
 	}
 	s := &Server{config: c}
 	s.store = batch.New(c.Store, s.begin)
+	s.store.Committed = c.Metrics.Batch
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
 	if c.Shared {
 		s.id = s.newID("K", 8)
@@ -237,7 +243,7 @@ func (s *Server) Tick(ctx context.Context) error {
 
 // read runs f in a transaction that sees one state and cannot write.
 func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	return s.toStatus(s.store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
+	return s.toStatus(ctx, s.store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
 }
 
 // update runs f in a transaction, after everything that is due by now. Other updates may share the transaction.
@@ -253,7 +259,7 @@ func (s *Server) updateFor(ctx context.Context, runner string, f func(tx store.T
 		s.recovered, s.served = true, s.config.Clock()
 		s.mu.Unlock()
 	}
-	return s.toStatus(err)
+	return s.toStatus(ctx, err)
 }
 
 // begin is called before a transaction is asked for and returns what it begins with: what is due by now.
@@ -281,7 +287,7 @@ func (s *Server) begin() func(store.Tx) error {
 }
 
 // toStatus gives errors of the store a gRPC code: the caller did nothing wrong and may call again.
-func (s *Server) toStatus(err error) error {
+func (s *Server) toStatus(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -296,7 +302,7 @@ func (s *Server) toStatus(err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return status.Error(codes.NotFound, err.Error())
 	}
-	s.config.Logger.Error("the store failed", slog.Any("error", err))
+	s.config.Logger.ErrorContext(ctx, "the store failed", slog.Any("error", err))
 	return status.Error(codes.Unavailable, err.Error())
 }
 

@@ -2,8 +2,10 @@ package runner
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 
+	"misstep/internal/logctx"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -11,6 +13,7 @@ import (
 // progress by whole messages, which are immutable.
 type lease struct {
 	id        string
+	trial     context.Context // of the trial, for records about it
 	cancel    context.CancelFunc
 	progress  atomic.Pointer[misstepv1.Progress]
 	result    *misstepv1.HeldLease // nil while the trial runs
@@ -19,6 +22,21 @@ type lease struct {
 
 func (l *lease) running() *misstepv1.HeldLease {
 	return &misstepv1.HeldLease{LeaseId: l.id, State: &misstepv1.HeldLease_Running{Running: l.progress.Load()}}
+}
+
+type leaseKey struct{}
+
+// withLease returns the context of a lease's trial: an executor finds the lease in it, and its records have the lease's ids.
+func withLease(ctx context.Context, l *misstepv1.Lease) context.Context {
+	ctx = logctx.With(ctx, slog.String("campaign", l.GetCampaignId()), slog.Uint64("trial", l.GetTrial()),
+		slog.String("lease", l.GetId()))
+	return context.WithValue(ctx, leaseKey{}, l)
+}
+
+// LeaseOf returns the lease for which an executor was called, nil when it was called without one.
+func LeaseOf(ctx context.Context) *misstepv1.Lease {
+	l, _ := ctx.Value(leaseKey{}).(*misstepv1.Lease)
+	return l
 }
 
 // finished is the result that a trial's goroutine sends to the loop.

@@ -115,6 +115,7 @@ func New(config Config) (*Runner, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
+	config.Logger = config.Logger.With("runner", config.ID)
 	if config.Backoff == nil {
 		config.Backoff = func() backoff.BackOff {
 			b := backoff.NewExponentialBackOff()
@@ -349,7 +350,7 @@ func (r *Runner) apply(
 			delete(r.held, id)
 			acknowledged = true
 		case !l.cancelled:
-			r.config.Logger.InfoContext(ctx, "lease withdrawn, trial cancelled", "lease", id)
+			r.config.Logger.InfoContext(l.trial, "lease withdrawn, trial cancelled")
 			l.cancelled = true
 			l.cancel()
 		}
@@ -365,7 +366,7 @@ func (r *Runner) apply(
 			continue
 		}
 		if r.running >= r.config.Slots {
-			r.config.Logger.WarnContext(ctx, "more leases desired than there are slots", "lease", d.GetId())
+			r.config.Logger.WarnContext(withLease(ctx, d), "more leases desired than there are slots")
 			continue
 		}
 		r.start(trials, d)
@@ -374,8 +375,8 @@ func (r *Runner) apply(
 }
 
 func (r *Runner) start(trials context.Context, d *misstepv1.Lease) {
-	trial, cancel := context.WithCancel(trials)
-	l := &lease{id: d.GetId(), cancel: cancel}
+	trial, cancel := context.WithCancel(withLease(trials, d))
+	l := &lease{id: d.GetId(), trial: trial, cancel: cancel}
 	l.progress.Store(&misstepv1.Progress{Phase: "start"})
 	r.held[l.id] = l
 	r.running++

@@ -5,11 +5,14 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+
+	"misstep/internal/logctx"
 )
 
-// newLogger returns a logger of plain lines at a minimum level.
+// newLogger returns a logger of plain lines at a minimum level; each has the ids in its context.
 func newLogger(w io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(&retries{run: &retryRun{}, next: slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})})
+	text := logctx.Handler(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(&retries{run: &retryRun{}, next: text})
 }
 
 // retryAttribute marks records about something that will be retried.

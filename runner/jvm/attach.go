@@ -40,7 +40,7 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 		dump, err = t.readFile(filepath.Join(dirTemp, fileThreads), maxThreadFile)
 	}
 	if err != nil {
-		t.executor.Logger.WarnContext(ctx, "no dump of virtual threads; going on without", "trial", t.name, "error", err)
+		t.executor.Logger.WarnContext(ctx, "no dump of virtual threads; going on without", "scratch", t.name, "error", err)
 	}
 	return dump
 }

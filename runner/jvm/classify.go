@@ -51,7 +51,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	case ctx.Err() != nil || crash == nil && t.verdict.hang == nil:
 		return nil, err
 	default: // what the JVM left may be as broken as it was
-		t.executor.Logger.Warn("a trial is not judged", "trial", t.name, "error", err)
+		t.executor.Logger.WarnContext(ctx, "a trial is not judged", "scratch", t.name, "error", err)
 	}
 	if t.judging > 0 {
 		outcome.Judging = durationpb.New(t.judging)

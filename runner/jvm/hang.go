@@ -37,7 +37,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 		t.verdict.reason = reason
 		return true
 	}
-	t.executor.Logger.WarnContext(ctx, "JVM hangs; examining it from outside", "trial", t.name, "pid", t.jvm.PID(), "reason",
+	t.executor.Logger.WarnContext(ctx, "JVM hangs; examining it from outside", "scratch", t.name, "pid", t.jvm.PID(), "reason",
 		reason)
 	hang := &misstepv1.Hang{Cause: "limit"}
 	progressing := t.updateProgress() || t.progressing() // before gdb stops the JVM, which may take longer than progressAge
@@ -50,7 +50,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	dump := t.threadDump(ctx, timeout)
 	t.readStatus()
 	if slot != nil && !isIn(t.status, slot) {
-		t.executor.Logger.WarnContext(ctx, "the walk ended late; it does not hang", "trial", t.name, "tid", slot.TID,
+		t.executor.Logger.WarnContext(ctx, "the walk ended late; it does not hang", "scratch", t.name, "tid", slot.TID,
 			"sequence", slot.Sequence)
 		return false
 	}
@@ -74,7 +74,7 @@ func (t *trial) hung(ctx context.Context, slot *agent.ThreadSlot, reason string)
 	// A thread that hangs in a signal handler prevents the JVM's dump: the agent has written the shadow stacks.
 	written, err := t.readFile(filepath.Join(dirAgent, fileShadows), maxDump)
 	if err != nil {
-		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadow stacks", "trial", t.name, "error", err)
+		t.executor.Logger.WarnContext(ctx, "cannot read the threads' shadow stacks", "scratch", t.name, "error", err)
 	}
 	t.exhibit(fileShadows, written)
 	shadows := &threaddump.Dump{}
@@ -134,7 +134,7 @@ func (t *trial) readDump(ctx context.Context, text []byte) *threaddump.Dump {
 	}
 	dump, err := threaddump.Parse(text)
 	if err != nil {
-		t.executor.Logger.WarnContext(ctx, "cannot read the JVM's threads", "trial", t.name, "error", err)
+		t.executor.Logger.WarnContext(ctx, "cannot read the JVM's threads", "scratch", t.name, "error", err)
 		return &threaddump.Dump{}
 	}
 	return dump

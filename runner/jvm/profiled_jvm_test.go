@@ -53,7 +53,9 @@ const tallied = "tallied-samples"
 // withTally registers the judge for the test.
 func withTally(t *testing.T, against string) {
 	t.Helper()
-	consumers[tallied] = func(*trial, *misstepv1.Check) (consumer, error) { return &tally{against: against}, nil }
+	consumers[tallied] = func(context.Context, *trial, *misstepv1.Check) (consumer, error) {
+		return &tally{against: against}, nil
+	}
 	t.Cleanup(func() { delete(consumers, tallied) })
 }
 

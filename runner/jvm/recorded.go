@@ -26,11 +26,11 @@ type consumer interface {
 }
 
 // consumers make the judges of the checks of recordings, by the check's name. They are made after the JVM has ended.
-var consumers = map[string]func(t *trial, c *misstepv1.Check) (consumer, error){
+var consumers = map[string]func(ctx context.Context, t *trial, c *misstepv1.Check) (consumer, error){
 	recipe.JfrShadow:      shadowJudge,
 	recipe.ProfilerShadow: shadowJudge,
 	recipe.Samplers:       samplersJudge,
-	recipe.JfrChunks: func(t *trial, _ *misstepv1.Check) (consumer, error) {
+	recipe.JfrChunks: func(_ context.Context, t *trial, _ *misstepv1.Check) (consumer, error) {
 		return chunks.New(t.keeps(), t.recipe.GetProfiler().GetName()), nil
 	},
 	recipe.EventEdges: edgesJudge,
@@ -43,7 +43,7 @@ const maxTap = 256 << 20
 func (t *trial) keeps() int { return int(recipe.EffectiveLimits(t.recipe.GetLimits()).GetMismatches()) }
 
 // shadowJudge compares the samples with the tap's shadows.
-func shadowJudge(t *trial, c *misstepv1.Check) (consumer, error) {
+func shadowJudge(_ context.Context, t *trial, c *misstepv1.Check) (consumer, error) {
 	data, err := t.readFile(filepath.Join(dirAgent, agent.FileTap), maxTap)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func shadowJudge(t *trial, c *misstepv1.Check) (consumer, error) {
 }
 
 // edgesJudge judges all stack traces by the code of the classes as they ran.
-func edgesJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
+func edgesJudge(_ context.Context, t *trial, _ *misstepv1.Check) (consumer, error) {
 	data, err := t.readFile(filepath.Join(dirAgent, agent.FileSites), agent.MaxSitesBytes)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 	}
 	list := make([]consumer, len(checks))
 	for i, c := range checks {
-		if list[i], err = consumers[c.GetName()](j.trial, c); err != nil {
+		if list[i], err = consumers[c.GetName()](ctx, j.trial, c); err != nil {
 			return judgement{}, fmt.Errorf("%s: %w", c.GetName(), err)
 		}
 	}
@@ -122,7 +122,7 @@ func (j recordedJudge) judge(ctx context.Context, _ string, checks []*misstepv1.
 	for i, c := range checks {
 		v := list[i].Verdicts()
 		if s, says := list[i].(fmt.Stringer); says {
-			j.executor.Logger.Debug("verdicts of a check", "trial", j.name, "check", c.GetName(), "judged", s)
+			j.executor.Logger.DebugContext(ctx, "verdicts of a check", "scratch", j.name, "check", c.GetName(), "judged", s)
 		}
 		count := v.Count
 		if count == nil {
@@ -153,8 +153,8 @@ func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (
 	helper.Credential = j.executor.Credential
 	read, began := reading{list: list}, time.Now()
 	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, read.visit)
-	j.executor.Logger.Debug("recording read", "trial", j.name, "took", time.Since(began), "cpu", usage.CPU, "rss", usage.MaxRSS,
-		"chunks", read.chunks, "events", summary.Events, "error", err)
+	j.executor.Logger.DebugContext(ctx, "recording read", "scratch", j.name, "took", time.Since(began), "cpu", usage.CPU,
+		"rss", usage.MaxRSS, "chunks", read.chunks, "events", summary.Events, "error", err)
 	if ctx.Err() != nil {
 		return read, ctx.Err()
 	}

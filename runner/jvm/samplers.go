@@ -2,6 +2,7 @@ package jvm
 
 import (
 	"bytes"
+	"context"
 	"path/filepath"
 
 	"misstep/agent"
@@ -18,7 +19,7 @@ const (
 
 // samplersJudge compares the samples of the recording with the agent's stack traces, and with the stacks of which the program says
 // when they stood still. The JVM's user may have written anything there: what is broken is left out.
-func samplersJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
+func samplersJudge(ctx context.Context, t *trial, _ *misstepv1.Check) (consumer, error) {
 	j := samplers.New(samplers.Options{
 		AsyncProfiler: t.recipe.GetProfiler().GetName() == recipe.ProfilerAsync, Mismatches: t.keeps(),
 	})
@@ -28,7 +29,7 @@ func samplersJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
 	}
 	if data != nil {
 		if _, err := agent.ParseStacks(bytes.NewReader(data), j.Round); err != nil {
-			t.executor.Logger.Warn("stack traces are broken", "trial", t.name, "error", err)
+			t.executor.Logger.WarnContext(ctx, "stack traces are broken", "scratch", t.name, "error", err)
 		}
 	}
 	output, err := t.readFile(fileStdout, maxHeld)
@@ -36,7 +37,7 @@ func samplersJudge(t *trial, _ *misstepv1.Check) (consumer, error) {
 		return nil, err
 	}
 	if err := j.Held(bytes.NewReader(output)); err != nil {
-		t.executor.Logger.Warn("the output does not say which stacks stood", "trial", t.name, "error", err)
+		t.executor.Logger.WarnContext(ctx, "the output does not say which stacks stood", "scratch", t.name, "error", err)
 	}
 	return j, nil
 }

@@ -27,6 +27,9 @@ var errAgain = errors.New("run the other updates again")
 // Store is a store whose updates share transactions. It is safe for concurrent use.
 type Store struct {
 	store.Store
+	// Committed, unless nil, is called after each transaction that is durable, with the number of its updates. It is set before the
+	// first call.
+	Committed func(updates int)
 	// begin is called before each transaction and returns what runs first in it.
 	begin func() func(store.Tx) error
 
@@ -162,7 +165,11 @@ func (s *Store) once(todo []*update) error {
 	first := s.begin()
 	ctx, release := contextOf(todo)
 	defer release()
-	return s.Store.Update(ctx, func(tx store.Tx) error { return apply(tx, first, todo) })
+	err := s.Store.Update(ctx, func(tx store.Tx) error { return apply(tx, first, todo) })
+	if err == nil && s.Committed != nil {
+		s.Committed(len(todo))
+	}
+	return err
 }
 
 // contextOf returns a context that ends when those of all updates have ended: none of them ends the transaction of the others, but

@@ -96,7 +96,10 @@ type SubmitCampaignRequest struct {
 	Presets []*JdkPreset `protobuf:"bytes,10,rep,name=presets,proto3" json:"presets,omitempty"`
 	// unsuited pairs of a JDK and a workload or a profiler that cannot run on it, according to the submitter's catalogue; they are
 	// left out.
-	Unsuited      []*Unsuited `protobuf:"bytes,11,rep,name=unsuited,proto3" json:"unsuited,omitempty"`
+	Unsuited []*Unsuited `protobuf:"bytes,11,rep,name=unsuited,proto3" json:"unsuited,omitempty"`
+	// trace_parent of the call that submits the campaign, in the form of W3C Trace Context, to which the traces of its trials link;
+	// empty when it is not traced.
+	TraceParent   string `protobuf:"bytes,12,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,6 +174,13 @@ func (x *SubmitCampaignRequest) GetUnsuited() []*Unsuited {
 		return x.Unsuited
 	}
 	return nil
+}
+
+func (x *SubmitCampaignRequest) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
 }
 
 // JdkPreset is a preset resolved for one JDK.
@@ -3350,7 +3360,7 @@ var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xae\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xd1\x02\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
@@ -3358,7 +3368,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\fagent_digest\x18\x04 \x01(\tR\vagentDigest\x12/\n" +
 	"\apresets\x18\n" +
 	" \x03(\v2\x15.misstep.v1.JdkPresetR\apresets\x120\n" +
-	"\bunsuited\x18\v \x03(\v2\x14.misstep.v1.UnsuitedR\bunsuitedJ\x04\b\x05\x10\n" +
+	"\bunsuited\x18\v \x03(\v2\x14.misstep.v1.UnsuitedR\bunsuited\x12!\n" +
+	"\ftrace_parent\x18\f \x01(\tR\vtraceParentJ\x04\b\x05\x10\n" +
 	"\"c\n" +
 	"\tJdkPreset\x12\x10\n" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x16\n" +

@@ -364,7 +364,13 @@ type Lease struct {
 	// recipe to run.
 	Recipe *Recipe `protobuf:"bytes,2,opt,name=recipe,proto3" json:"recipe,omitempty"`
 	// deadline after which the lease is lost unless a call renews it.
-	Deadline      *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Deadline *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// campaign_id of the trial.
+	CampaignId string `protobuf:"bytes,4,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// trial is the trial's index in the expansion of its campaign.
+	Trial uint64 `protobuf:"varint,5,opt,name=trial,proto3" json:"trial,omitempty"`
+	// trace_parent of the campaign's submission, in the form of W3C Trace Context; empty when it was not traced.
+	TraceParent   string `protobuf:"bytes,6,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,6 +426,27 @@ func (x *Lease) GetDeadline() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Lease) GetCampaignId() string {
+	if x != nil {
+		return x.CampaignId
+	}
+	return ""
+}
+
+func (x *Lease) GetTrial() uint64 {
+	if x != nil {
+		return x.Trial
+	}
+	return 0
+}
+
+func (x *Lease) GetTraceParent() string {
+	if x != nil {
+		return x.TraceParent
+	}
+	return ""
+}
+
 var File_misstep_v1_lease_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_lease_proto_rawDesc = "" +
@@ -447,11 +474,15 @@ const file_misstep_v1_lease_proto_rawDesc = "" +
 	"\x13SynchronizeResponse\x12+\n" +
 	"\adesired\x18\x01 \x03(\v2\x11.misstep.v1.LeaseR\adesired\x126\n" +
 	"\tnext_call\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bnextCall\x12\x14\n" +
-	"\x05drain\x18\x03 \x01(\bR\x05drain\"{\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"\xd5\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\x06recipe\x18\x02 \x01(\v2\x12.misstep.v1.RecipeR\x06recipe\x126\n" +
-	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline2^\n" +
+	"\bdeadline\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x1f\n" +
+	"\vcampaign_id\x18\x04 \x01(\tR\n" +
+	"campaignId\x12\x14\n" +
+	"\x05trial\x18\x05 \x01(\x04R\x05trial\x12!\n" +
+	"\ftrace_parent\x18\x06 \x01(\tR\vtraceParent2^\n" +
 	"\fLeaseService\x12N\n" +
 	"\vSynchronize\x12\x1e.misstep.v1.SynchronizeRequest\x1a\x1f.misstep.v1.SynchronizeResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 

@@ -1,0 +1,90 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"misstep/coordinator/queue"
+	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Metrics is told what a server did, once the transaction that made it so is durable. Its methods are called from any goroutine and
+// must not block.
+type Metrics interface {
+	// Granted is called with the number of new leases of a call, if there are any.
+	Granted(leases int)
+	// Result is called for each result of a live lease: the kind of its outcome (misstepv1.OutcomeName), or InfrastructureFailure.
+	Result(kind string)
+	// Batch is called for each transaction that writes, with the number of calls that it served.
+	Batch(calls int)
+}
+
+// InfrastructureFailure is the kind of a result that is no outcome.
+const InfrastructureFailure = "infrastructure-failure"
+
+type noMetrics struct{}
+
+func (noMetrics) Granted(int)   {}
+func (noMetrics) Result(string) {}
+func (noMetrics) Batch(int)     {}
+
+// kindOf returns the kind of a result; false for a trial that still runs.
+func kindOf(h *misstepv1.HeldLease) (string, bool) {
+	switch {
+	case h.GetOutcome() != nil:
+		return misstepv1.OutcomeName(h.GetOutcome().GetKind()), true
+	case h.GetFailure() != nil:
+		return InfrastructureFailure, true
+	}
+	return "", false
+}
+
+// Load is what a coordinator has to do.
+type Load struct {
+	// Runners that called within the last lease time, and their slots.
+	Runners, Slots uint64
+	// Campaigns that run, their trials that are leased, and those that wait.
+	Campaigns, Running, Waiting uint64
+}
+
+// Load reads the load from the store.
+func (s *Server) Load(ctx context.Context) (Load, error) {
+	var load Load
+	err := s.read(ctx, func(tx store.Tx, now time.Time) error {
+		load = Load{}
+		campaigns, err := tx.Campaigns(true)
+		if err != nil {
+			return err
+		}
+		load.Campaigns = uint64(len(campaigns))
+		for _, c := range campaigns {
+			jobs, err := tx.Jobs(c.ID)
+			if err != nil {
+				return err
+			}
+			running, err := tx.CountLeases(c.ID)
+			if err != nil {
+				return err
+			}
+			load.Running += running
+			load.Waiting += queue.Waiting(c, uint64(len(jobs)), now)
+		}
+		for _, r := range s.live.Runners() {
+			if now.Sub(r.GetLastCall().AsTime()) <= s.config.LeaseTime {
+				load.Runners++
+				load.Slots += uint64(r.GetRunner().GetSlots())
+			}
+		}
+		return nil
+	})
+	return load, err
+}
+
+// CheckReadiness returns an error unless the store answers.
+func (s *Server) CheckReadiness(ctx context.Context) error {
+	return s.read(ctx, func(tx store.Tx, _ time.Time) error {
+		_, err := tx.WorkerState("readiness") // there is none: the cheapest question to a store
+		return err
+	})
+}
