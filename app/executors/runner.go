@@ -11,6 +11,7 @@ import (
 
 	"misstep/agent"
 	"misstep/app/local"
+	"misstep/app/observe"
 	"misstep/app/station"
 	"misstep/corpus/patient"
 	"misstep/corpus/tree"
@@ -32,6 +33,8 @@ type RunnerConfig struct {
 	Logger *slog.Logger
 	// Warnings takes the warnings of virtual machines.
 	Warnings *slog.Logger
+	// Metrics of the runner; nil are none.
+	Metrics *observe.Runner
 }
 
 // NewRunner makes a runner of real JVMs on this machine.
@@ -61,9 +64,13 @@ func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runn
 	}
 	clock := runner.SystemClock{}
 	ready := runner.Require(routed, required...)
+	logged := runner.Log(runner.Stamp(runner.Recover(ready), clock, host), c.Logger, clock)
+	if c.Metrics != nil {
+		logged = c.Metrics.Executor(logged, slots)
+	}
 	return runner.New(runner.Config{
 		Client:       c.Station.Leases,
-		Executor:     runner.Log(runner.Stamp(runner.Recover(ready), clock, host), c.Logger, clock),
+		Executor:     observe.TraceTrials(logged),
 		Slots:        slots,
 		Host:         host,
 		AgentDigest:  executor.Agent.Digest,

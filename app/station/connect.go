@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	_ "google.golang.org/grpc/health" // the client's half of health checking
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"misstep/app/observe"
 )
 
 // policy is how calls are spread and repeated. Coordinators are used in turn while their health service, if they have one, says
@@ -60,13 +63,17 @@ func connection() []grpc.DialOption {
 // Connect connects to the services of the coordinators at the addresses HOST:PORT, all of them on one store. A coordinator that
 // ended, that does not answer or that says that it does not serve is left out until it is back. Calls fail with Unavailable and
 // name the addresses when none answers.
-func Connect(addrs ...string) (*grpc.ClientConn, error) {
+func Connect(addrs ...string) (*grpc.ClientConn, error) { return ConnectWith(nil, addrs...) }
+
+// ConnectWith is Connect with options that come before those of every connection.
+func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, error) {
 	list := strings.Join(addrs, ", ")
 	if list == "" {
 		return nil, errors.New("connect to coordinator: no address given; expected HOST:PORT")
 	}
 	names := &addresses{list: addrs}
-	conn, err := grpc.NewClient(names.target(), append(connection(), grpc.WithResolvers(names),
+	options = slices.Concat(options, observe.TraceDialOptions(), connection())
+	conn, err := grpc.NewClient(names.target(), append(options, grpc.WithResolvers(names),
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 			call grpc.UnaryInvoker, options ...grpc.CallOption,
 		) error {

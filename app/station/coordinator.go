@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
-	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 
+	"misstep/app/observe"
 	"misstep/app/retention"
 	"misstep/bundle/share"
 	"misstep/coordinator"
@@ -55,7 +55,7 @@ type Place struct {
 }
 
 // Open opens or makes the folder of a coordinator: the store, and the corpus. The sources extra are served as well. Shared bundles
-// must satisfy the policy.
+// must satisfy the policy. If the configuration's metrics are an observe.Coordinator, they also count calls and time transactions.
 func Open(
 	ctx context.Context, place Place, config coordinator.Config, policy share.Policy, extra ...corpus.Source,
 ) (*Coordinator, error) {
@@ -78,27 +78,37 @@ func Open(
 	}
 	blobs := overlay.New(kept.Store, extra...)
 	config.Store, config.Known, config.Strategies = st, known.Default(), Strategies()
-	server := grpc.NewServer(coordinator.ServerOptions()...)
+	options := append(coordinator.ServerOptions(), observe.TraceServerOptions(st)...)
+	metrics, observed := config.Metrics.(*observe.Coordinator)
+	if observed {
+		config.Store = metrics.Store(st)
+		options = append(options, metrics.ServerOptions()...)
+	}
+	server := grpc.NewServer(options...)
 	c := coordinator.New(config)
 	c.Register(server)
-	serving := health.NewServer()
-	healthgrpc.RegisterHealthServer(server, serving)
 	if err := c.Baseline(context.Background()); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	answers := []remote.Option{remote.Shared(kept.Index, policy.Check)}
+	if kept.Bucket != nil {
+		answers = append(answers, remote.Signing(kept.Bucket))
+	}
+	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, answers...))
+	serving := health.NewServer()
+	watchHealth := observe.Health(server, serving, c.CheckReadiness)
+	if observed {
+		metrics.Load(server, c.Load)
+	}
+	work, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
+	running.Go(func() { c.Run(work) })
+	running.Go(func() { watchHealth(work) })
 	keeper := retention.Keeper{
 		Plan: place.Retention, Store: st, Blobs: kept.Sweeper(), Shared: kept.Index, Clock: time.Now, Logger: logger,
 		Dir: place.Dir,
 	}
-	running.Go(func() { keeper.Run(ctx) })
-	options := []remote.Option{remote.Shared(kept.Index, policy.Check)}
-	if kept.Bucket != nil {
-		options = append(options, remote.Signing(kept.Bucket))
-	}
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, options...))
+	running.Go(func() { keeper.Run(work) })
 	stop := func() {
 		cancel()
 		running.Wait()
@@ -112,6 +122,9 @@ func (c *Coordinator) Close() error {
 	c.stopRunning()
 	return c.store.Close()
 }
+
+// CheckReadiness returns an error unless the store answers.
+func (c *Coordinator) CheckReadiness(ctx context.Context) error { return c.admin.CheckReadiness(ctx) }
 
 // PutKnownBugs keeps known bugs of one's own in the store, and returns what is doubtful about them, a line each.
 func (c *Coordinator) PutKnownBugs(ctx context.Context, bugs []*misstepv1.KnownBug) ([]string, error) {

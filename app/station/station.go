@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"misstep/app/observe"
 	"misstep/bundle/share"
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
@@ -39,8 +40,11 @@ var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinat
 
 // Dial connects to the coordinators at the addresses, see Connect. Connections are plain: run both ends on one host or inside a
 // private network.
-func Dial(addrs ...string) (*Station, error) {
-	conn, err := Connect(addrs...)
+func Dial(addrs ...string) (*Station, error) { return DialWith(nil, addrs...) }
+
+// DialWith is Dial with options that come before those of every connection.
+func DialWith(options []grpc.DialOption, addrs ...string) (*Station, error) {
+	conn, err := ConnectWith(options, addrs...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,9 +70,10 @@ func Embed(dir string, config coordinator.Config) (*Station, error) {
 	}
 	pipe := bufconn.Listen(1 << 20)
 	go func() { _ = s.server.Serve(pipe) }() // ends with ErrServerStopped at close
-	conn, err := grpc.NewClient("passthrough:embedded", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:embedded", append(observe.TraceDialOptions(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
-		MessageSizes)
+		MessageSizes)...)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"misstep/app"
+	"misstep/app/observe"
 	"misstep/app/sharing"
 	"misstep/app/station"
 	"misstep/deploy/jdk"
@@ -90,7 +91,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return exitFailed
 	}
-	err = command.Run(&env{cli: &c, stdout: stdout, stderr: stderr})
+	e := &env{cli: &c, stdout: stdout, stderr: stderr}
+	stopTracing, err := observe.StartTracing(ctx, "misstep-"+strings.Fields(command.Command())[0], e.warnings())
+	if err == nil {
+		err = command.Run(e)
+		stopTracing()
+	}
 	if code >= 0 {
 		return code
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"misstep/app/executors"
+	"misstep/app/observe"
 	"misstep/app/station"
 	"misstep/runner"
 )
@@ -21,11 +22,18 @@ type runnerCommand struct {
 	Slots       int           `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
 	Scratch     string        `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
 	Drain       time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back." default:"60s"`
+	httpFlag
 }
 
 // Run takes leases until it is stopped or drained.
 func (c *runnerCommand) Run(ctx context.Context, e *env) error {
-	st, err := station.Dial(c.Coordinator...)
+	metrics, logger := observe.NewRunner(), e.info()
+	stop, err := c.serve(logger, observe.Endpoints{Metrics: metrics.Registry, Ready: metrics.CheckReadiness})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	st, err := station.DialWith(metrics.DialOptions(), c.Coordinator...)
 	if err != nil {
 		return err
 	}
@@ -34,9 +42,8 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 	if scratch == "" {
 		scratch = filepath.Join(os.TempDir(), fmt.Sprintf("misstep-runner-%d", os.Getuid()))
 	}
-	logger := e.info()
 	r, err := executors.NewRunner(ctx, e.installation(), executors.RunnerConfig{
-		Station: st, Slots: c.Slots, Scratch: scratch, Logger: logger, Warnings: e.warnings(),
+		Station: st, Slots: c.Slots, Scratch: scratch, Logger: logger, Warnings: e.warnings(), Metrics: metrics,
 	})
 	if err != nil {
 		return err

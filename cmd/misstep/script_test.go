@@ -5,10 +5,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -87,6 +90,7 @@ func TestScripts(t *testing.T) {
 			"code":     expectCode,
 			"flip":     flipByte,
 			"await":    awaitPort,
+			"served":   awaitText,
 			"finished": awaitCampaigns,
 			"plain":    plainUser,
 			"small":    smallFile,
@@ -180,6 +184,32 @@ func awaitPort(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("nobody listens: %v", err)
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// awaitText URL PATTERN waits until a line that is served there matches.
+func awaitText(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: served URL PATTERN")
+	}
+	line, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	get := func() ([]byte, error) {
+		response, err := http.Get(args[0]) //nolint:noctx // bounded by the test
+		if err != nil {
+			return nil, err
+		}
+		defer response.Body.Close()
+		return io.ReadAll(response.Body)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		text, err := get()
+		if err == nil && line.Match(text) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no %s at %s: %v\n%s", args[1], args[0], err, text)
+		}
 	}
 }
 

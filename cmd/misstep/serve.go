@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"time"
 
 	"misstep/app/bundles"
+	"misstep/app/observe"
 	"misstep/app/retention"
 	"misstep/app/station"
 	"misstep/coordinator"
@@ -27,6 +29,28 @@ type coordinatorCommand struct {
 	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: no rounds; see misstep store vacuum)." placeholder:"TIME"`
 	GCGrace time.Duration `name:"gc-grace" within:"[1h40m,)" help:"Keep blobs that were stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	notifyFlags
+	httpFlag
+}
+
+// httpFlag serves what operators look at.
+type httpFlag struct {
+	HTTP string `name:"http" address:"HOST:PORT" help:"Serve /metrics (Prometheus), /healthz, /readyz and /debug/pprof/ by plain HTTP on this address (default: nowhere)." placeholder:"HOST:PORT"`
+}
+
+// serve serves the endpoints, if they are asked for, until stop is called.
+func (f httpFlag) serve(logger *slog.Logger, endpoints observe.Endpoints) (stop func(), err error) {
+	if f.HTTP == "" {
+		return func() {}, nil
+	}
+	at, stop, err := endpoints.Start(f.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	if host, _, err := net.SplitHostPort(f.HTTP); err == nil && !isLoopback(host) {
+		logger.Warn("metrics and profiles are served beyond this host, to everybody: keep the network private", "http", f.HTTP)
+	}
+	logger.Info("metrics served", "http", at)
+	return stop, nil
 }
 
 // Run serves until it is interrupted.
@@ -52,7 +76,10 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if plan.Every == 0 && plan.Rules != (retention.Rules{}) {
 		return errors.New("--keep-trials and --keep-evidence need --gc-every TIME, e.g. --gc-every 6h")
 	}
-	config := coordinator.Config{Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets}
+	metrics := observe.NewCoordinator()
+	config := coordinator.Config{
+		Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets, Metrics: metrics,
+	}
 	if stores.HasPassword(c.Store) {
 		logger.Warn("others on this machine see the password in --store in the list of processes",
 			"remedy", "give it in PGPASSWORD or ~/.pgpass")
@@ -62,6 +89,11 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	stop, err := c.serve(logger, observe.Endpoints{Metrics: metrics.Registry, Ready: s.CheckReadiness})
+	if err != nil {
+		return errors.Join(err, s.Close())
+	}
+	defer stop()
 	if len(bugs) > 0 {
 		warnings, err := s.PutKnownBugs(ctx, bugs)
 		if err != nil {
