@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"misstep/app/station"
 	"misstep/coordinator/store"
@@ -123,5 +125,37 @@ func TestTwoCoordinators(t *testing.T) {
 		assert.NotContains(t, text, "ERROR")
 		assert.Contains(t, text, "others on this machine see the password in --store")
 		assert.NotContains(t, text, "secret")
+	}
+}
+
+// A coordinator can be ended while its database is away.
+func TestEndWhileTheDatabaseIsAway(t *testing.T) {
+	server := pgtest.Start(t, "fsync=off")
+	database, addr := server.Database(t), freePort(t)
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan string, 1)
+	go func() {
+		var out, errs strings.Builder
+		run(ctx, []string{
+			"coordinator", "--listen", addr, "--dir", t.TempDir(), "--store", database, "--home", t.TempDir(),
+		}, &out, &errs)
+		ended <- errs.String()
+	}()
+	st, err := station.Dial(addr)
+	require.NoError(t, err)
+	defer st.Close()
+	_, err = st.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{}, grpc.WaitForReady(true))
+	require.NoError(t, err)
+	server.Stop()
+	short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	_, err = st.Leases.Synchronize(short, &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "r", Slots: 1}, FreeSlots: 1})
+	require.Equal(t, codes.DeadlineExceeded, status.Code(err), "%v", err)
+	end()
+	select {
+	case text := <-ended:
+		assert.Contains(t, text, "the database does not answer; calls wait for it")
+	case <-time.After(20 * time.Second):
+		t.Fatal("the coordinator does not end")
 	}
 }
