@@ -47,6 +47,12 @@ func (d Digest) String() string {
 // Hex returns the 64 hexadecimal digits alone.
 func (d Digest) Hex() string { return hex.EncodeToString(d.sum[:]) }
 
+// Sum returns the 32 bytes of the SHA-256.
+func (d Digest) Sum() [sha256.Size]byte { return d.sum }
+
+// DigestOf returns the digest with that SHA-256.
+func DigestOf(sum [sha256.Size]byte) Digest { return Digest{sum: sum} }
+
 // IsZero reports whether d is the zero value, which is no digest.
 func (d Digest) IsZero() bool { return d == Digest{} }
 

@@ -36,6 +36,15 @@ func VerifyReader(r io.ReadCloser, want Digest) io.ReadCloser {
 	return &verifyingReader{ReadCloser: r, want: want, hasher: NewHasher()}
 }
 
+// Unverified returns what a reader of VerifyReader reads from, of which nothing must have been read; any other reader as it is. It
+// is for parts of a blob, which the receiver verifies.
+func Unverified(r io.Reader) io.Reader {
+	if v, ok := r.(*verifyingReader); ok {
+		return v.ReadCloser
+	}
+	return r
+}
+
 // ReadAll reads the whole blob. The error wraps ErrTooLarge when it has more than limit bytes.
 func ReadAll(ctx context.Context, source Opener, digest Digest, limit int64) ([]byte, error) {
 	r, _, err := source.Open(ctx, digest)

@@ -16,13 +16,28 @@ import (
 // Open begins to read a blob and returns its size. The reader does not verify the digest. The error wraps corpus.ErrNotFound when
 // there is no such blob.
 func (c *Client) Open(ctx context.Context, sign Sign) (io.ReadCloser, int64, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	r := &reader{client: c, ctx: ctx, cancel: cancel, sign: sign, size: -1, wait: c.backoff()}
+	r := c.reader(ctx, sign)
 	if err := r.connect(); err != nil {
-		cancel()
+		r.cancel()
 		return nil, 0, err
 	}
 	return r, r.size, nil
+}
+
+// OpenRange begins to read length bytes of a blob from an offset on; the blob must have them.
+func (c *Client) OpenRange(ctx context.Context, sign Sign, offset, length int64) (io.ReadCloser, error) {
+	r := c.reader(ctx, sign)
+	r.offset, r.end = offset, offset+length
+	if err := r.connect(); err != nil {
+		r.cancel()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (c *Client) reader(ctx context.Context, sign Sign) *reader {
+	ctx, cancel := context.WithCancel(ctx)
+	return &reader{client: c, ctx: ctx, cancel: cancel, sign: sign, size: -1, end: -1, wait: c.backoff()}
 }
 
 // reader reads one blob over as many connections as it takes.
@@ -36,7 +51,8 @@ type reader struct {
 	body         io.ReadCloser // nil between connections
 	dog          *watchdog
 	offset, size int64
-	fruitless    uint // connections in a row that brought no byte
+	end          int64 // of what is to be read; -1 until the size is known
+	fruitless    uint  // connections in a row that brought no byte
 }
 
 // connect makes a connection that continues at the offset.
@@ -54,6 +70,12 @@ func (r *reader) attempt() error {
 		return backoff.Permanent(fmt.Errorf("the blob had %d bytes, and now has %d", r.size, signed.Size))
 	}
 	r.size = signed.Size
+	if r.end < 0 {
+		r.end = r.size
+	}
+	if r.end > r.size {
+		return backoff.Permanent(fmt.Errorf("the blob has %d bytes, fewer than %d: %w", r.size, r.end, io.ErrUnexpectedEOF))
+	}
 	ctx, dog, stop := r.client.watch(r.ctx)
 	content, err := r.get(ctx, signed)
 	if err != nil {
@@ -74,8 +96,8 @@ func (r *reader) get(ctx context.Context, signed corpus.SignedRequest) (io.ReadC
 		request.Header.Set(name, value)
 	}
 	want := http.StatusOK
-	if r.offset > 0 {
-		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", r.offset))
+	if r.offset > 0 || r.end < r.size {
+		request.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", r.offset, r.end-1))
 		want = http.StatusPartialContent
 	}
 	response, err := r.client.http().Do(request)
@@ -106,7 +128,7 @@ func (r *reader) explain(ctx context.Context, err error) error {
 // Read reads on, over a new connection when the last one broke.
 func (r *reader) Read(p []byte) (int, error) {
 	for {
-		if r.offset >= r.size {
+		if r.offset >= r.end {
 			return 0, io.EOF
 		}
 		if r.body == nil {
@@ -114,7 +136,7 @@ func (r *reader) Read(p []byte) (int, error) {
 				return 0, err
 			}
 		}
-		n, err := r.body.Read(p[:min(int64(len(p)), r.size-r.offset)])
+		n, err := r.body.Read(p[:min(int64(len(p)), r.end-r.offset)])
 		r.offset += int64(n)
 		if n > 0 {
 			r.dog.moved()

@@ -67,9 +67,18 @@ func (c *client) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser,
 			return r, size, err
 		}
 	}
-	action := "open remote blob " + digest.String()
+	r, size, err := c.stream(ctx, &misstepv1.ReadRequest{Digest: digest.String()})
+	if err != nil {
+		return nil, 0, err
+	}
+	return corpus.VerifyReader(r, digest), size, nil
+}
+
+// stream reads a blob, or a range of it, through the server. It returns the size of the whole blob.
+func (c *client) stream(ctx context.Context, request *misstepv1.ReadRequest) (io.ReadCloser, int64, error) {
+	action := "open remote blob " + request.GetDigest()
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := c.service.Read(ctx, &misstepv1.ReadRequest{Digest: digest.String()})
+	stream, err := c.service.Read(ctx, request)
 	if err != nil {
 		cancel()
 		return nil, 0, fromStatus(action, err)
@@ -97,11 +106,11 @@ func (c *client) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser,
 	incoming := &chunks{receive: func() ([]byte, error) {
 		message, err := stream.Recv()
 		if err != nil && !errors.Is(err, io.EOF) {
-			err = fromStatus("read remote blob "+digest.String(), err)
+			err = fromStatus("read remote blob "+request.GetDigest(), err)
 		}
 		return message.GetData(), err
 	}}
-	return corpus.VerifyReader(&blob{Reader: incoming, cancel: cancel}, digest), size, nil
+	return &blob{Reader: incoming, cancel: cancel}, size, nil
 }
 
 type blob struct {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/corpus"
+	"misstep/corpus/direct"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -24,11 +25,18 @@ func (c *client) signsNot(err error) bool {
 }
 
 func (c *client) openDirect(ctx context.Context, digest corpus.Digest) (io.ReadCloser, int64, error) {
-	action := "open remote blob " + digest.String()
-	sign := func(ctx context.Context) (corpus.SignedRequest, error) {
+	r, size, err := c.http.Open(ctx, c.signRead(digest))
+	if err != nil {
+		return nil, 0, named("open remote blob "+digest.String(), err)
+	}
+	return corpus.VerifyReader(r, digest), size, nil
+}
+
+func (c *client) signRead(digest corpus.Digest) direct.Sign {
+	return func(ctx context.Context) (corpus.SignedRequest, error) {
 		response, err := c.service.SignReads(ctx, &misstepv1.SignReadsRequest{Digests: []string{digest.String()}})
 		if err != nil {
-			return corpus.SignedRequest{}, fromStatus(action, err)
+			return corpus.SignedRequest{}, fromStatus("open remote blob "+digest.String(), err)
 		}
 		signed, err := only(response.GetRequests())
 		if err == nil && signed.URL == "" {
@@ -36,11 +44,6 @@ func (c *client) openDirect(ctx context.Context, digest corpus.Digest) (io.ReadC
 		}
 		return signed, err
 	}
-	r, size, err := c.http.Open(ctx, sign)
-	if err != nil {
-		return nil, 0, named(action, err)
-	}
-	return corpus.VerifyReader(r, digest), size, nil
 }
 
 func (c *client) putDirect(ctx context.Context, p *prepared) error {

@@ -57,6 +57,7 @@ type server struct {
 	store   corpus.Store
 	signer  corpus.Signer // nil if clients have no access to the object store
 	copying singleflight.Group
+	chunks  chunkLists
 	maxBlob int64
 	index   index.Index // nil if none is served
 	admit   Admit       // of entries of index
@@ -103,9 +104,13 @@ func (s *server) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreamin
 	if err := stream.SendHeader(metadata.Pairs(sizeHeader, strconv.FormatInt(size, 10))); err != nil {
 		return err
 	}
+	from, err := rangeOf(blob, request, size)
+	if err != nil {
+		return toStatus(err)
+	}
 	buffer := make([]byte, chunkSize)
 	for {
-		n, err := io.ReadFull(blob, buffer)
+		n, err := io.ReadFull(from, buffer)
 		if n > 0 {
 			if err := stream.Send(&misstepv1.ReadResponse{Data: buffer[:n]}); err != nil {
 				return err

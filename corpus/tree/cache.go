@@ -63,7 +63,8 @@ func (c Cache) fetch(ctx context.Context, source corpus.Opener, digest corpus.Di
 	if err := os.MkdirAll(part, 0o755); err != nil {
 		return err
 	}
-	if err := fill(ctx, nearFirst{c.near(), source}, m, part); err != nil {
+	near, alike := c.near()
+	if err := fill(ctx, nearFirst{near, alike, source}, m, part); err != nil {
 		return explain(err, m)
 	}
 	if err := atomicfile.Write(dir+manifestSuffix, m.Bytes(), 0o444); err != nil {
@@ -74,12 +75,12 @@ func (c Cache) fetch(ctx context.Context, source corpus.Opener, digest corpus.Di
 
 const manifestSuffix = ".manifest"
 
-// near returns where in the cache the files of its trees are.
-func (c Cache) near() map[corpus.Digest]string {
-	found := map[corpus.Digest]string{}
+// near returns where in the cache the files of its trees are: by digest, and by path for those that may be alike.
+func (c Cache) near() (found map[corpus.Digest]string, alike map[string]string) {
+	found, alike = map[corpus.Digest]string{}, map[string]string{}
 	names, err := os.ReadDir(c.Dir)
 	if err != nil {
-		return found // the cache is only quicker
+		return found, alike // the cache is only quicker
 	}
 	for _, name := range names {
 		digits, ok := strings.CutSuffix(name.Name(), manifestSuffix)
@@ -96,15 +97,27 @@ func (c Cache) near() map[corpus.Digest]string {
 		}
 		for d, e := range m.files() {
 			found[d] = filepath.Join(c.Dir, digits, filepath.FromSlash(e.Path))
+			alike[e.Path] = found[d]
 		}
 	}
-	return found
+	return found, alike
 }
 
 // nearFirst opens blobs in files of this host when they are there and undamaged, and otherwise far away.
 type nearFirst struct {
-	near map[corpus.Digest]string
-	far  corpus.Opener
+	near  map[corpus.Digest]string
+	alike map[string]string
+	far   corpus.Opener
+}
+
+// fetchAlike writes an entry's file to target with the help of a file that is alike, if there is one.
+func (n nearFirst) fetchAlike(ctx context.Context, e Entry, target io.Writer) (done bool, err error) {
+	far, ok := n.far.(Ranger)
+	path := n.alike[e.Path]
+	if _, here := n.near[e.Digest]; !ok || path == "" || here || e.Size < minAlike {
+		return false, nil
+	}
+	return fetchAlike(ctx, far, path, e, target)
 }
 
 // Open implements corpus.Opener.

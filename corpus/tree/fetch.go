@@ -110,16 +110,33 @@ func fetchFile(ctx context.Context, source corpus.Opener, root *os.Root, e Entry
 	if there, err := keep(ctx, root, e); err != nil || there {
 		return err
 	}
+	file, err := root.OpenFile(e.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if near, ok := source.(nearFirst); ok {
+		done, err := near.fetchAlike(ctx, e, file)
+		if err == nil && done {
+			if _, err = file.Seek(0, io.SeekStart); err == nil {
+				_, _, err = corpus.Receive(ctx, io.Discard, file, e.Digest, 0)
+			}
+		}
+		if err == nil && done {
+			return file.Chmod(e.mode())
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := restart(file); err != nil { // in the ordinary way, which also says what is wrong
+			return err
+		}
+	}
 	blob, _, err := source.Open(ctx, e.Digest)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
 	}
 	defer blob.Close()
-	file, err := root.OpenFile(e.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
 	_, size, err := corpus.Receive(ctx, file, io.LimitReader(blob, e.Size+1), e.Digest, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Path, err)
@@ -128,6 +145,15 @@ func fetchFile(ctx context.Context, source corpus.Opener, root *os.Root, e Entry
 		return fmt.Errorf("%s: blob %s does not have the %d bytes that the manifest lists", e.Path, e.Digest, e.Size)
 	}
 	return file.Chmod(e.mode())
+}
+
+// restart empties a file.
+func restart(file *os.File) error {
+	if err := file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := file.Seek(0, io.SeekStart)
+	return err
 }
 
 // syncAll syncs the file system that holds dir: one call instead of one fsync for each of a JDK's files.

@@ -118,7 +118,11 @@ func (x *FindMissingResponse) GetDigests() []string {
 type ReadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// digest of the blob.
-	Digest        string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// offset of the first byte to send.
+	Offset uint64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// length is the number of bytes to send; 0 for all from the offset on.
+	Length        uint64 `protobuf:"varint,3,opt,name=length,proto3" json:"length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +162,20 @@ func (x *ReadRequest) GetDigest() string {
 		return x.Digest
 	}
 	return ""
+}
+
+func (x *ReadRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ReadRequest) GetLength() uint64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
 }
 
 // ReadResponse is the next chunk of the blob.
@@ -619,6 +637,107 @@ func (x *SignedRequest) GetSize() uint64 {
 	return 0
 }
 
+// ListChunksRequest names the blob to divide.
+type ListChunksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// digest of the blob.
+	Digest        string `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListChunksRequest) Reset() {
+	*x = ListChunksRequest{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListChunksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListChunksRequest) ProtoMessage() {}
+
+func (x *ListChunksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListChunksRequest.ProtoReflect.Descriptor instead.
+func (*ListChunksRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListChunksRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+// ListChunksResponse has the chunks in order.
+type ListChunksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// sizes of the chunks in bytes.
+	Sizes []uint32 `protobuf:"varint,1,rep,packed,name=sizes,proto3" json:"sizes,omitempty"`
+	// sums are the SHA-256 of each chunk, 32 bytes each, one after the other.
+	Sums          []byte `protobuf:"bytes,2,opt,name=sums,proto3" json:"sums,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListChunksResponse) Reset() {
+	*x = ListChunksResponse{}
+	mi := &file_misstep_v1_corpus_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListChunksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListChunksResponse) ProtoMessage() {}
+
+func (x *ListChunksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_corpus_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListChunksResponse.ProtoReflect.Descriptor instead.
+func (*ListChunksResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListChunksResponse) GetSizes() []uint32 {
+	if x != nil {
+		return x.Sizes
+	}
+	return nil
+}
+
+func (x *ListChunksResponse) GetSums() []byte {
+	if x != nil {
+		return x.Sums
+	}
+	return nil
+}
+
 // ListEntriesRequest asks for a page of the index.
 type ListEntriesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -630,7 +749,7 @@ type ListEntriesRequest struct {
 
 func (x *ListEntriesRequest) Reset() {
 	*x = ListEntriesRequest{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[12]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +761,7 @@ func (x *ListEntriesRequest) String() string {
 func (*ListEntriesRequest) ProtoMessage() {}
 
 func (x *ListEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[12]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +774,7 @@ func (x *ListEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntriesRequest.ProtoReflect.Descriptor instead.
 func (*ListEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListEntriesRequest) GetPageToken() string {
@@ -678,7 +797,7 @@ type ListEntriesResponse struct {
 
 func (x *ListEntriesResponse) Reset() {
 	*x = ListEntriesResponse{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[13]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +809,7 @@ func (x *ListEntriesResponse) String() string {
 func (*ListEntriesResponse) ProtoMessage() {}
 
 func (x *ListEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[13]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +822,7 @@ func (x *ListEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEntriesResponse.ProtoReflect.Descriptor instead.
 func (*ListEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListEntriesResponse) GetEntries() []string {
@@ -731,7 +850,7 @@ type AddEntryRequest struct {
 
 func (x *AddEntryRequest) Reset() {
 	*x = AddEntryRequest{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[14]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +862,7 @@ func (x *AddEntryRequest) String() string {
 func (*AddEntryRequest) ProtoMessage() {}
 
 func (x *AddEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[14]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +875,7 @@ func (x *AddEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddEntryRequest.ProtoReflect.Descriptor instead.
 func (*AddEntryRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *AddEntryRequest) GetEntry() string {
@@ -775,7 +894,7 @@ type AddEntryResponse struct {
 
 func (x *AddEntryResponse) Reset() {
 	*x = AddEntryResponse{}
-	mi := &file_misstep_v1_corpus_proto_msgTypes[15]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +906,7 @@ func (x *AddEntryResponse) String() string {
 func (*AddEntryResponse) ProtoMessage() {}
 
 func (x *AddEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_corpus_proto_msgTypes[15]
+	mi := &file_misstep_v1_corpus_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +919,7 @@ func (x *AddEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddEntryResponse.ProtoReflect.Descriptor instead.
 func (*AddEntryResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_corpus_proto_rawDescGZIP(), []int{17}
 }
 
 var File_misstep_v1_corpus_proto protoreflect.FileDescriptor
@@ -812,9 +931,11 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x12FindMissingRequest\x12\x18\n" +
 	"\adigests\x18\x01 \x03(\tR\adigests\"/\n" +
 	"\x13FindMissingResponse\x12\x18\n" +
-	"\adigests\x18\x01 \x03(\tR\adigests\"%\n" +
+	"\adigests\x18\x01 \x03(\tR\adigests\"U\n" +
 	"\vReadRequest\x12\x16\n" +
-	"\x06digest\x18\x01 \x01(\tR\x06digest\"\"\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x16\n" +
+	"\x06length\x18\x03 \x01(\x04R\x06length\"\"\n" +
 	"\fReadResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\":\n" +
 	"\fWriteRequest\x12\x16\n" +
@@ -840,7 +961,12 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x04size\x18\x04 \x01(\x04R\x04size\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"3\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"+\n" +
+	"\x11ListChunksRequest\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\">\n" +
+	"\x12ListChunksResponse\x12\x14\n" +
+	"\x05sizes\x18\x01 \x03(\rR\x05sizes\x12\x12\n" +
+	"\x04sums\x18\x02 \x01(\fR\x04sums\"3\n" +
 	"\x12ListEntriesRequest\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x01 \x01(\tR\tpageToken\"W\n" +
@@ -849,14 +975,16 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"'\n" +
 	"\x0fAddEntryRequest\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\"\x12\n" +
-	"\x10AddEntryResponse2\x8a\x04\n" +
+	"\x10AddEntryResponse2\xd7\x04\n" +
 	"\rCorpusService\x12N\n" +
 	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\x12;\n" +
 	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse0\x01\x12>\n" +
 	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse(\x01\x12H\n" +
 	"\tSignReads\x12\x1c.misstep.v1.SignReadsRequest\x1a\x1d.misstep.v1.SignReadsResponse\x12K\n" +
 	"\n" +
-	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\x12N\n" +
+	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\x12K\n" +
+	"\n" +
+	"ListChunks\x12\x1d.misstep.v1.ListChunksRequest\x1a\x1e.misstep.v1.ListChunksResponse\x12N\n" +
 	"\vListEntries\x12\x1e.misstep.v1.ListEntriesRequest\x1a\x1f.misstep.v1.ListEntriesResponse\x12E\n" +
 	"\bAddEntry\x12\x1b.misstep.v1.AddEntryRequest\x1a\x1c.misstep.v1.AddEntryResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
@@ -872,7 +1000,7 @@ func file_misstep_v1_corpus_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_corpus_proto_rawDescData
 }
 
-var file_misstep_v1_corpus_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_misstep_v1_corpus_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_misstep_v1_corpus_proto_goTypes = []any{
 	(*FindMissingRequest)(nil),    // 0: misstep.v1.FindMissingRequest
 	(*FindMissingResponse)(nil),   // 1: misstep.v1.FindMissingResponse
@@ -886,35 +1014,39 @@ var file_misstep_v1_corpus_proto_goTypes = []any{
 	(*BlobSize)(nil),              // 9: misstep.v1.BlobSize
 	(*SignWritesResponse)(nil),    // 10: misstep.v1.SignWritesResponse
 	(*SignedRequest)(nil),         // 11: misstep.v1.SignedRequest
-	(*ListEntriesRequest)(nil),    // 12: misstep.v1.ListEntriesRequest
-	(*ListEntriesResponse)(nil),   // 13: misstep.v1.ListEntriesResponse
-	(*AddEntryRequest)(nil),       // 14: misstep.v1.AddEntryRequest
-	(*AddEntryResponse)(nil),      // 15: misstep.v1.AddEntryResponse
-	nil,                           // 16: misstep.v1.SignedRequest.HeadersEntry
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(*ListChunksRequest)(nil),     // 12: misstep.v1.ListChunksRequest
+	(*ListChunksResponse)(nil),    // 13: misstep.v1.ListChunksResponse
+	(*ListEntriesRequest)(nil),    // 14: misstep.v1.ListEntriesRequest
+	(*ListEntriesResponse)(nil),   // 15: misstep.v1.ListEntriesResponse
+	(*AddEntryRequest)(nil),       // 16: misstep.v1.AddEntryRequest
+	(*AddEntryResponse)(nil),      // 17: misstep.v1.AddEntryResponse
+	nil,                           // 18: misstep.v1.SignedRequest.HeadersEntry
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
 }
 var file_misstep_v1_corpus_proto_depIdxs = []int32{
 	11, // 0: misstep.v1.SignReadsResponse.requests:type_name -> misstep.v1.SignedRequest
 	9,  // 1: misstep.v1.SignWritesRequest.blobs:type_name -> misstep.v1.BlobSize
 	11, // 2: misstep.v1.SignWritesResponse.requests:type_name -> misstep.v1.SignedRequest
-	16, // 3: misstep.v1.SignedRequest.headers:type_name -> misstep.v1.SignedRequest.HeadersEntry
-	17, // 4: misstep.v1.SignedRequest.expires:type_name -> google.protobuf.Timestamp
+	18, // 3: misstep.v1.SignedRequest.headers:type_name -> misstep.v1.SignedRequest.HeadersEntry
+	19, // 4: misstep.v1.SignedRequest.expires:type_name -> google.protobuf.Timestamp
 	0,  // 5: misstep.v1.CorpusService.FindMissing:input_type -> misstep.v1.FindMissingRequest
 	2,  // 6: misstep.v1.CorpusService.Read:input_type -> misstep.v1.ReadRequest
 	4,  // 7: misstep.v1.CorpusService.Write:input_type -> misstep.v1.WriteRequest
 	6,  // 8: misstep.v1.CorpusService.SignReads:input_type -> misstep.v1.SignReadsRequest
 	8,  // 9: misstep.v1.CorpusService.SignWrites:input_type -> misstep.v1.SignWritesRequest
-	12, // 10: misstep.v1.CorpusService.ListEntries:input_type -> misstep.v1.ListEntriesRequest
-	14, // 11: misstep.v1.CorpusService.AddEntry:input_type -> misstep.v1.AddEntryRequest
-	1,  // 12: misstep.v1.CorpusService.FindMissing:output_type -> misstep.v1.FindMissingResponse
-	3,  // 13: misstep.v1.CorpusService.Read:output_type -> misstep.v1.ReadResponse
-	5,  // 14: misstep.v1.CorpusService.Write:output_type -> misstep.v1.WriteResponse
-	7,  // 15: misstep.v1.CorpusService.SignReads:output_type -> misstep.v1.SignReadsResponse
-	10, // 16: misstep.v1.CorpusService.SignWrites:output_type -> misstep.v1.SignWritesResponse
-	13, // 17: misstep.v1.CorpusService.ListEntries:output_type -> misstep.v1.ListEntriesResponse
-	15, // 18: misstep.v1.CorpusService.AddEntry:output_type -> misstep.v1.AddEntryResponse
-	12, // [12:19] is the sub-list for method output_type
-	5,  // [5:12] is the sub-list for method input_type
+	12, // 10: misstep.v1.CorpusService.ListChunks:input_type -> misstep.v1.ListChunksRequest
+	14, // 11: misstep.v1.CorpusService.ListEntries:input_type -> misstep.v1.ListEntriesRequest
+	16, // 12: misstep.v1.CorpusService.AddEntry:input_type -> misstep.v1.AddEntryRequest
+	1,  // 13: misstep.v1.CorpusService.FindMissing:output_type -> misstep.v1.FindMissingResponse
+	3,  // 14: misstep.v1.CorpusService.Read:output_type -> misstep.v1.ReadResponse
+	5,  // 15: misstep.v1.CorpusService.Write:output_type -> misstep.v1.WriteResponse
+	7,  // 16: misstep.v1.CorpusService.SignReads:output_type -> misstep.v1.SignReadsResponse
+	10, // 17: misstep.v1.CorpusService.SignWrites:output_type -> misstep.v1.SignWritesResponse
+	13, // 18: misstep.v1.CorpusService.ListChunks:output_type -> misstep.v1.ListChunksResponse
+	15, // 19: misstep.v1.CorpusService.ListEntries:output_type -> misstep.v1.ListEntriesResponse
+	17, // 20: misstep.v1.CorpusService.AddEntry:output_type -> misstep.v1.AddEntryResponse
+	13, // [13:21] is the sub-list for method output_type
+	5,  // [5:13] is the sub-list for method input_type
 	5,  // [5:5] is the sub-list for extension type_name
 	5,  // [5:5] is the sub-list for extension extendee
 	0,  // [0:5] is the sub-list for field type_name
@@ -931,7 +1063,7 @@ func file_misstep_v1_corpus_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_corpus_proto_rawDesc), len(file_misstep_v1_corpus_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	CorpusService_Write_FullMethodName       = "/misstep.v1.CorpusService/Write"
 	CorpusService_SignReads_FullMethodName   = "/misstep.v1.CorpusService/SignReads"
 	CorpusService_SignWrites_FullMethodName  = "/misstep.v1.CorpusService/SignWrites"
+	CorpusService_ListChunks_FullMethodName  = "/misstep.v1.CorpusService/ListChunks"
 	CorpusService_ListEntries_FullMethodName = "/misstep.v1.CorpusService/ListEntries"
 	CorpusService_AddEntry_FullMethodName    = "/misstep.v1.CorpusService/AddEntry"
 )
@@ -61,6 +62,9 @@ type CorpusServiceClient interface {
 	// SignWrites signs a request for each of at most 1,000 blobs, by which the client writes it to the object store; none for a blob
 	// that is stored already. INVALID_ARGUMENT when a blob exceeds the maximum size.
 	SignWrites(ctx context.Context, in *SignWritesRequest, opts ...grpc.CallOption) (*SignWritesResponse, error)
+	// ListChunks divides a blob at places that follow from its content. A client that has most of the chunks in another blob, such as
+	// the same file of another build, reads only ranges of the blob. NOT_FOUND when it is not stored.
+	ListChunks(ctx context.Context, in *ListChunksRequest, opts ...grpc.CallOption) (*ListChunksResponse, error)
 	// ListEntries returns a page of the index of bundles.
 	ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error)
 	// AddEntry adds an entry to the index; adding it again is harmless. INVALID_ARGUMENT when the text is not a valid entry;
@@ -138,6 +142,16 @@ func (c *corpusServiceClient) SignWrites(ctx context.Context, in *SignWritesRequ
 	return out, nil
 }
 
+func (c *corpusServiceClient) ListChunks(ctx context.Context, in *ListChunksRequest, opts ...grpc.CallOption) (*ListChunksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListChunksResponse)
+	err := c.cc.Invoke(ctx, CorpusService_ListChunks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *corpusServiceClient) ListEntries(ctx context.Context, in *ListEntriesRequest, opts ...grpc.CallOption) (*ListEntriesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListEntriesResponse)
@@ -191,6 +205,9 @@ type CorpusServiceServer interface {
 	// SignWrites signs a request for each of at most 1,000 blobs, by which the client writes it to the object store; none for a blob
 	// that is stored already. INVALID_ARGUMENT when a blob exceeds the maximum size.
 	SignWrites(context.Context, *SignWritesRequest) (*SignWritesResponse, error)
+	// ListChunks divides a blob at places that follow from its content. A client that has most of the chunks in another blob, such as
+	// the same file of another build, reads only ranges of the blob. NOT_FOUND when it is not stored.
+	ListChunks(context.Context, *ListChunksRequest) (*ListChunksResponse, error)
 	// ListEntries returns a page of the index of bundles.
 	ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error)
 	// AddEntry adds an entry to the index; adding it again is harmless. INVALID_ARGUMENT when the text is not a valid entry;
@@ -220,6 +237,9 @@ func (UnimplementedCorpusServiceServer) SignReads(context.Context, *SignReadsReq
 }
 func (UnimplementedCorpusServiceServer) SignWrites(context.Context, *SignWritesRequest) (*SignWritesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SignWrites not implemented")
+}
+func (UnimplementedCorpusServiceServer) ListChunks(context.Context, *ListChunksRequest) (*ListChunksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListChunks not implemented")
 }
 func (UnimplementedCorpusServiceServer) ListEntries(context.Context, *ListEntriesRequest) (*ListEntriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListEntries not implemented")
@@ -320,6 +340,24 @@ func _CorpusService_SignWrites_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CorpusService_ListChunks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListChunksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CorpusServiceServer).ListChunks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CorpusService_ListChunks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CorpusServiceServer).ListChunks(ctx, req.(*ListChunksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _CorpusService_ListEntries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListEntriesRequest)
 	if err := dec(in); err != nil {
@@ -374,6 +412,10 @@ var CorpusService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SignWrites",
 			Handler:    _CorpusService_SignWrites_Handler,
+		},
+		{
+			MethodName: "ListChunks",
+			Handler:    _CorpusService_ListChunks_Handler,
 		},
 		{
 			MethodName: "ListEntries",
