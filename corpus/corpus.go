@@ -22,6 +22,9 @@ var ErrNotFound = errors.New("blob not found")
 // ErrTooLarge means that a blob exceeds a bound; nothing of it was stored.
 var ErrTooLarge = errors.New("blob too large")
 
+// ErrUnavailable means that a store did not work, after it was tried several times, and may work later.
+var ErrUnavailable = errors.New("the object store is not available")
+
 // MismatchError means that bytes do not have the digest under which they were announced or stored.
 type MismatchError struct {
 	// Want is the digest that was announced.

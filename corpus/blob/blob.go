@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -28,7 +29,9 @@ const (
 	// fewDigests are looked up one by one; for more a listing is cheaper.
 	fewDigests = 200
 	parallel   = 16 // concurrent requests
-	partSize   = 16 << 20
+	// tries of a request before the server counts as unavailable, after pauses that double from 0.2 s.
+	tries    = 5
+	partSize = 16 << 20
 )
 
 // Store is a corpus.Store in a bucket. Make one with Open.
@@ -63,7 +66,9 @@ func Open(ctx context.Context, bucket, prefix string, o Options) (*Store, error)
 	if region == "" {
 		region = "us-east-1"
 	}
-	client, err := minio.New(endpoint.Host, &minio.Options{Creds: keys, Secure: endpoint.Scheme == "https", Region: region})
+	client, err := minio.New(endpoint.Host, &minio.Options{
+		Creds: keys, Secure: endpoint.Scheme == "https", Region: region, MaxRetries: tries,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", o.Endpoint, err)
 	}
@@ -108,7 +113,7 @@ func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.
 			})
 		}
 		if err := group.Wait(); err != nil {
-			return nil, fmt.Errorf("look up blobs in bucket %s: %w", s.bucket, err)
+			return nil, fmt.Errorf("look up blobs in bucket %s: %w", s.bucket, explained(err))
 		}
 		for i, d := range digests {
 			found[d.Hex()] = results[i]
@@ -150,7 +155,7 @@ func (s *Store) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, 
 		}
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("open blob %s in bucket %s: %w", digest, s.bucket, err)
+		return nil, 0, fmt.Errorf("open blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
 	return corpus.VerifyReader(r, digest), size, nil
 }
@@ -177,7 +182,7 @@ func (s *Store) open(ctx context.Context, key string) (io.ReadCloser, int64, err
 func (s *Store) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
 	digest, size, err := s.put(ctx, r, want)
 	if err != nil {
-		return corpus.Digest{}, 0, fmt.Errorf("put blob in bucket %s: %w", s.bucket, err)
+		return corpus.Digest{}, 0, fmt.Errorf("put blob in bucket %s: %w", s.bucket, explained(err))
 	}
 	return digest, size, nil
 }
@@ -208,6 +213,19 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize}
 	_, err = s.client.PutObject(ctx, s.bucket, s.blobKey(digest), file, size, options)
 	return digest, size, err
+}
+
+// explained marks an error after which the server may work again later.
+func explained(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	_, network := errors.AsType[net.Error](err)
+	code := minio.ToErrorResponse(err).StatusCode
+	if network || code >= 500 || code == http.StatusTooManyRequests {
+		return fmt.Errorf("%w: %w", corpus.ErrUnavailable, err)
+	}
+	return err
 }
 
 // notThere reports whether an error means that the object is absent.

@@ -164,3 +164,21 @@ func TestALargeBlobThatWasInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, sent, proxy.sent.Load())
 }
+
+// TestAServerThatIsAway gives errors that say so, whether nobody answers or a proxy says that nobody does.
+func TestAServerThatIsAway(t *testing.T) {
+	s := testenv.StartS3(t)
+	target, err := url.Parse(s.Endpoint)
+	require.NoError(t, err)
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // it is signed
+	}})
+	s.Endpoint = front.URL
+	store := open(t, s, "")
+	front.Close()
+	_, err = store.SignRead(t.Context(), corpus.DigestBytes([]byte("x")))
+	require.ErrorIs(t, err, corpus.ErrUnavailable)
+	_, _, err = store.Put(t.Context(), strings.NewReader("x"), corpus.Digest{})
+	require.ErrorIs(t, err, corpus.ErrUnavailable)
+}

@@ -23,7 +23,7 @@ var _ corpus.Signer = (*Store)(nil)
 func (s *Store) SignRead(ctx context.Context, digest corpus.Digest) (corpus.SignedRequest, error) {
 	info, err := s.stat(ctx, digest)
 	if err != nil {
-		return corpus.SignedRequest{}, fmt.Errorf("look up blob %s in bucket %s: %w", digest, s.bucket, err)
+		return corpus.SignedRequest{}, fmt.Errorf("look up blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
 	return s.sign(ctx, http.MethodGet, digest, info.Size, nil)
 }
@@ -64,7 +64,7 @@ func (s *Store) SignWrite(ctx context.Context, digest corpus.Digest, size int64)
 		return corpus.SignedRequest{}, fmt.Errorf("blob %s in bucket %s has %d bytes, not %d: one of both is damaged",
 			digest, s.bucket, info.Size, size)
 	case !notThere(err):
-		return corpus.SignedRequest{}, fmt.Errorf("look up blob %s in bucket %s: %w", digest, s.bucket, err)
+		return corpus.SignedRequest{}, fmt.Errorf("look up blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
 	return s.signWrite(ctx, digest, size)
 }
@@ -91,7 +91,7 @@ func (s *Store) sign(
 	expires := time.Now().Add(signedFor)
 	u, err := s.client.PresignHeader(ctx, method, s.bucket, s.blobKey(digest), signedFor, nil, extra)
 	if err != nil {
-		return corpus.SignedRequest{}, fmt.Errorf("sign a request for blob %s in bucket %s: %w", digest, s.bucket, err)
+		return corpus.SignedRequest{}, fmt.Errorf("sign a request for blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
 	return corpus.SignedRequest{URL: u.String(), Headers: headers, Expires: expires, Size: size}, nil
 }

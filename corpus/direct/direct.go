@@ -81,10 +81,18 @@ func (c *Client) backoff() backoff.BackOff {
 	return b
 }
 
-// retry makes attempts until one succeeds, fails for good, or the tries are used up.
+// retry makes attempts until one succeeds, fails for good, or the tries are used up; then the error wraps corpus.ErrUnavailable.
 func retry[T any](ctx context.Context, c *Client, attempt func() (T, error)) (T, error) {
-	return backoff.Retry(ctx, attempt, backoff.WithBackOff(c.backoff()), backoff.WithMaxTries(c.tries()),
-		backoff.WithMaxElapsedTime(0))
+	forGood := false
+	value, err := backoff.Retry(ctx, func() (T, error) {
+		value, err := attempt()
+		_, forGood = errors.AsType[*backoff.PermanentError](err)
+		return value, err
+	}, backoff.WithBackOff(c.backoff()), backoff.WithMaxTries(c.tries()), backoff.WithMaxElapsedTime(0))
+	if err != nil && !forGood && ctx.Err() == nil && !errors.Is(err, corpus.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", corpus.ErrUnavailable, err)
+	}
+	return value, err
 }
 
 // refusal is an answer of the object store other than success. Its text has no part of the URL, which is a secret.

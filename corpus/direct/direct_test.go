@@ -125,6 +125,7 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		b := newBench(t, refuse(status, code, "no"))
 		err := b.client.Write(t.Context(), b.sign(10), bytes.NewReader(data), 10)
 		require.ErrorContains(t, err, code)
+		require.NotErrorIs(t, err, corpus.ErrUnavailable)
 		assert.Equal(t, int64(1), b.requests.Load(), code)
 	}
 }
@@ -133,6 +134,7 @@ func TestGivingUp(t *testing.T) {
 	b := newBench(t, refuse(http.StatusServiceUnavailable, "SlowDown", "later"))
 	_, err := b.read(t, 10)
 	require.ErrorContains(t, err, "SlowDown: later")
+	require.ErrorIs(t, err, corpus.ErrUnavailable)
 	assert.Equal(t, int64(4), b.requests.Load())
 
 	b = newBench(t, stall)
@@ -154,6 +156,7 @@ func TestGivingUp(t *testing.T) {
 	})
 	_, err = b.read(t, int64(len(data)))
 	require.ErrorContains(t, err, "after 100000 of 500000 bytes")
+	require.ErrorIs(t, err, corpus.ErrUnavailable)
 }
 
 func TestACallerThatHasGone(t *testing.T) {

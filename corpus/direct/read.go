@@ -161,7 +161,8 @@ func (r *reader) pause(cause error) error {
 		return context.Cause(r.ctx)
 	}
 	if r.fruitless++; r.fruitless >= r.client.tries() {
-		return fmt.Errorf("broke off %d times after %d of %d bytes: %w", r.fruitless, r.offset, r.size, unexpected(cause))
+		return fmt.Errorf("%w: broke off %d times after %d of %d bytes: %w", corpus.ErrUnavailable, r.fruitless, r.offset, r.size,
+			unexpected(cause))
 	}
 	if r.fruitless == 1 {
 		r.wait.Reset()

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/corpus"
+	"misstep/corpus/tree"
 )
 
 // maxPause bounds the time between two attempts.
@@ -30,7 +31,11 @@ type store struct {
 // end is full, after pauses that grow to five seconds, until the context of the call ends. Any other error is returned at once. A
 // reader goes on where it was. waiting is called before each pause, from any goroutine; nil is never called.
 func New(next corpus.Store, waiting func(err error, pause time.Duration)) corpus.Store {
-	return &store{next, waiting}
+	s := &store{next, waiting}
+	if far, ok := next.(tree.Ranger); ok {
+		return &ranging{s, far}
+	}
+	return s
 }
 
 // passes reports whether an error is of an outage: nobody answers, or the disk at the other end is full.

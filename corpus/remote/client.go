@@ -29,9 +29,19 @@ type client struct {
 // Client returns the corpus at the other end of connection. Where the server signs requests, the blobs themselves go straight
 // between this process and the object store. Put copies a reader that cannot seek to a temporary file if its digest or size is
 // needed first and unknown.
-func Client(connection grpc.ClientConnInterface) corpus.Store {
-	return &client{service: misstepv1.NewCorpusServiceClient(connection)}
+func Client(connection grpc.ClientConnInterface, options ...ClientOption) corpus.Store {
+	c := &client{service: misstepv1.NewCorpusServiceClient(connection)}
+	for _, option := range options {
+		option(c)
+	}
+	return c
 }
+
+// ClientOption configures a client.
+type ClientOption func(*client)
+
+// WithHTTP makes signed requests with h; the default is the zero direct.Client.
+func WithHTTP(h direct.Client) ClientOption { return func(c *client) { c.http = h } }
 
 func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.Digest, error) {
 	if err := ctx.Err(); err != nil {

@@ -29,7 +29,7 @@ func (c *client) openDirect(ctx context.Context, digest corpus.Digest) (io.ReadC
 	if err != nil {
 		return nil, 0, named("open remote blob "+digest.String(), err)
 	}
-	return corpus.VerifyReader(r, digest), size, nil
+	return corpus.VerifyReader(unavailable{r, "read remote blob " + digest.String()}, digest), size, nil
 }
 
 func (c *client) signRead(digest corpus.Digest) direct.Sign {
@@ -60,12 +60,30 @@ func (c *client) putDirect(ctx context.Context, p *prepared) error {
 	return named(action, c.http.Write(ctx, sign, io.NewSectionReader(p.data, p.start, p.size), p.size))
 }
 
-// named adds the action to an error that does not have it yet.
+// named adds the action to an error that does not have it yet, and the code Unavailable to one of an object store that may work again
+// later.
 func named(action string, err error) error {
 	if _, already := errors.AsType[*remoteError](err); already || err == nil {
 		return err
 	}
+	if errors.Is(err, corpus.ErrUnavailable) {
+		return &remoteError{action: action, status: status.New(codes.Unavailable, err.Error()), cause: err}
+	}
 	return fmt.Errorf("%s: %w", action, err)
+}
+
+// unavailable is a reader whose errors have the code Unavailable where the object store may work again later.
+type unavailable struct {
+	io.ReadCloser
+	action string
+}
+
+func (u unavailable) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	if errors.Is(err, corpus.ErrUnavailable) {
+		err = named(u.action, err)
+	}
+	return n, err
 }
 
 func only(requests []*misstepv1.SignedRequest) (corpus.SignedRequest, error) {

@@ -184,6 +184,8 @@ func toStatus(err error) error {
 	case errors.As(err, &mismatch):
 		digests := map[string]string{"want": mismatch.Want.String(), "got": mismatch.Got.String()}
 		return withReason(codes.InvalidArgument, err, reasonDigest, digests)
+	case errors.Is(err, corpus.ErrUnavailable):
+		return status.Error(codes.Unavailable, err.Error())
 	case errors.Is(err, corpus.ErrTooLarge):
 		return withReason(codes.InvalidArgument, err, reasonSize, nil)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):

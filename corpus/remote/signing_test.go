@@ -12,7 +12,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,9 +24,12 @@ import (
 	"misstep/corpus"
 	"misstep/corpus/blob"
 	"misstep/corpus/corpustest"
+	"misstep/corpus/direct"
 	"misstep/corpus/memory"
 	"misstep/corpus/overlay"
+	"misstep/corpus/patient"
 	"misstep/corpus/remote"
+	"misstep/corpus/tree"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -234,4 +239,49 @@ func TestALossyLink(t *testing.T) {
 		require.True(t, bytes.Equal(data, got))
 	}
 	assert.Greater(t, proxy.requests.Load(), int64(15))
+}
+
+// TestAnObjectStoreThatIsAway gives errors after which a patient user tries again.
+func TestAnObjectStoreThatIsAway(t *testing.T) {
+	s := testenv.StartS3(t)
+	target, err := url.Parse(s.Endpoint)
+	require.NoError(t, err)
+	var away atomic.Bool
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host
+	}}
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() && r.Method != http.MethodHead { // the coordinator, which signs, is nearer
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	s.Endpoint = front.URL
+	store := bucket(t, s, "")
+	hasty := remote.WithHTTP(direct.Client{
+		Tries: 2, Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
+	})
+	connection := serve(t, remote.NewServer(store, remote.Signing(store)))
+	client := remote.Client(connection, hasty)
+	d, _, err := client.Put(t.Context(), strings.NewReader("there"), corpus.Digest{})
+	require.NoError(t, err)
+	away.Store(true)
+	_, _, err = client.Put(t.Context(), strings.NewReader("lost?"), corpus.Digest{})
+	assert.Equal(t, codes.Unavailable, status.Code(err), err)
+	_, _, err = client.Open(t.Context(), d)
+	assert.Equal(t, codes.Unavailable, status.Code(err), err)
+
+	waits := 0
+	waiting := patient.New(client, func(error, time.Duration) {
+		if waits++; waits == 2 {
+			away.Store(false)
+		}
+	})
+	_, _, err = waiting.Put(t.Context(), strings.NewReader("lost?"), corpus.Digest{})
+	require.NoError(t, err)
+	assert.Equal(t, 2, waits)
+	assert.Implements(t, (*tree.Ranger)(nil), waiting)
 }
