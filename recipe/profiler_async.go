@@ -76,8 +76,8 @@ var asyncReserved = []reserved{
 		"the trial says where and in which format the recording is written",
 		[]string{
 			"ann", "collapsed", "dot", "fdtransfer", "file", "flamegraph", "flat", "inverted", "jfr", "jfropts", "jfrsync", "lib",
-			"log", "loglevel", "minwidth", "norm", "otlp", "quiet", "reverse", "samples", "sig", "simple", "title", "total", "traces",
-			"tree",
+			"log", "loglevel", "minwidth", "norm", "otlp", "quiet", "reverse", "samples", "sig", "simple", "title", "total",
+			"traces", "tree",
 		},
 	},
 	{"the trial gives it SIGPROF, which the agent taps", []string{"signal"}},

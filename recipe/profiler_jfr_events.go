@@ -33,7 +33,7 @@ const (
 	eventPrefix = "jdk."
 )
 
-// settingValues are the values of settings by name (jdk.jfr.internal.settings). JFR warns of values of another form and goes on
+// settingValues are the values of settings by name (jdk.jfr.internal.settings). JFR warns of values of another form and continues
 // without them.
 var settingValues = map[string]allowed{
 	"cutoff":  matching("a duration with a unit, such as 10 ms, or infinity", timespan+"|infinity"),

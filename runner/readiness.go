@@ -34,8 +34,8 @@ type decorator struct {
 func (d decorator) CheckReadiness(ctx context.Context) error { return CheckReadiness(ctx, d.next) }
 
 const (
-	// readinessTimeout bounds one check. The loop waits for readinessPatience before it goes on and has the answer later, so that a
-	// slow check costs no lease.
+	// readinessTimeout bounds one check. The loop waits for readinessPatience before it continues and has the answer later, so that
+	// a slow check costs no lease.
 	readinessTimeout  = time.Minute
 	readinessPatience = 5 * time.Second
 	// readinessInterval is how long the result of a successful check is valid.

@@ -160,7 +160,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	defer func() {
 		endChecks()
 		if r.ready.answers != nil {
-			<-r.ready.answers // a check may be a JVM, which must not outlive Run
+			<-r.ready.answers //nolint:errcheck // a check may be a JVM, which must not outlive Run
 		}
 	}()
 	policy := r.config.Backoff()

@@ -312,7 +312,7 @@ func TestDrainFinishesWhatIsHeld(t *testing.T) {
 	require.NoError(t, b.end())
 }
 
-// A runner that drains by itself finishes what it holds, and gives back what was granted meanwhile.
+// A runner that drains by itself finishes what it holds, and releases what was granted meanwhile.
 func TestDrainOfTheRunner(t *testing.T) {
 	b := start(t, 2)
 	b.call().reply("a")

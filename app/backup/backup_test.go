@@ -134,7 +134,7 @@ func resultOf(t *testing.T, st *station.Station, id string) result {
 	return r
 }
 
-// TestBackupWhileResultsAreRecorded backs up a hunt in its midst, twice, lets it go on and loses it. What is restored goes on to
+// TestBackupWhileResultsAreRecorded backs up a hunt in its midst, twice, lets it go on and loses it. What is restored continues to
 // the same findings as a hunt that nobody disturbed.
 func TestBackupWhileResultsAreRecorded(t *testing.T) {
 	var want result

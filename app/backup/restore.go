@@ -16,7 +16,7 @@ import (
 )
 
 // Restore makes the folder of a coordinator of the backup in the folder from. dir must not be one already. Everything is verified,
-// and the store comes last: when it is interrupted, the same call goes on.
+// and the store comes last: when it is interrupted, the same call continues.
 func Restore(ctx context.Context, from, dir string) (Report, error) {
 	report, err := restore(ctx, from, dir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // addresses is the resolver of a list of HOST:PORT, each of which may be a name with several addresses. gRPC's own resolver of
-// names resolves each; the connection is told of the addresses of all, each once. Names that cannot be resolved matter only while
+// names resolves each; the connection gets the addresses of all, each once. Names that cannot be resolved matter only while
 // no address is known at all.
 type addresses struct {
 	list []string

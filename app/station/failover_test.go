@@ -114,7 +114,7 @@ func submit(t *testing.T, st *station.Station) string {
 	return response.GetCampaignId()
 }
 
-// A runner with two coordinators on one store goes on within seconds when one is killed, says that it drains, or does not answer
+// A runner with two coordinators on one store continues within seconds when one is killed, says that it drains, or does not answer
 // at all, and uses it again when it is back. Every trial is recorded once and run once.
 func TestFailover(t *testing.T) {
 	st := memory.New()
@@ -139,7 +139,7 @@ func TestFailover(t *testing.T) {
 	go func() { ended <- r.Run(ctx) }()
 	defer func() {
 		cancel()
-		<-ended
+		require.ErrorIs(t, <-ended, context.Canceled)
 	}()
 
 	one.called(5*time.Second, "both are used")
@@ -167,8 +167,8 @@ func TestFailover(t *testing.T) {
 	one.proxy.Cut()
 	two.proxy.Cut()
 	time.Sleep(500 * time.Millisecond) // nobody answers; trials end meanwhile
-	one.proxy.Mend()
-	two.proxy.Mend()
+	one.proxy.Restore()
+	two.proxy.Restore()
 	one.called(15*time.Second, "both are back")
 	two.called(15*time.Second, "both are back")
 

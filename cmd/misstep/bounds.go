@@ -48,7 +48,7 @@ func checkGiven(command *kong.Context) error {
 // checkValue checks the value of a flag or argument by its tags.
 func checkValue(value *kong.Value, v reflect.Value) error {
 	if value.Tag.Has(tagAddress) {
-		given, several := v.Interface().([]string)
+		given, several := reflect.TypeAssert[[]string](v)
 		if !several && v.String() != "" {
 			given = []string{v.String()}
 		}

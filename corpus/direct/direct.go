@@ -1,6 +1,6 @@
 // Package direct reads and writes blobs in an object store by requests that somebody else has signed.
 //
-// What fails for a while is tried again, with a new signature each time. A download that breaks off goes on where it was; a blob
+// What fails for a while is tried again, with a new signature each time. A download that breaks off continues where it was; a blob
 // becomes visible in the object store whole or not at all.
 package direct
 

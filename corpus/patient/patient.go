@@ -27,9 +27,9 @@ type store struct {
 	waiting backoff.Notify
 }
 
-// New returns a store that repeats each operation of next that fails with the gRPC code Unavailable, or because the disk at the other
-// end is full, after pauses that grow to five seconds, until the context of the call ends. Any other error is returned at once. A
-// reader goes on where it was. waiting is called before each pause, from any goroutine; nil is never called.
+// New returns a store that repeats each operation of next that fails with the gRPC code Unavailable, or because the disk at the
+// other end is full, after pauses that grow to five seconds, until the context of the call ends. Any other error is returned at
+// once. A reader continues where it was. waiting is called before each pause, from any goroutine; nil is never called.
 func New(next corpus.Store, waiting func(err error, pause time.Duration)) corpus.Store {
 	s := &store{next, waiting}
 	if far, ok := next.(tree.Ranger); ok {

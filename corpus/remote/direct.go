@@ -60,8 +60,8 @@ func (c *client) putDirect(ctx context.Context, p *prepared) error {
 	return named(action, c.http.Write(ctx, sign, io.NewSectionReader(p.data, p.start, p.size), p.size))
 }
 
-// named adds the action to an error that does not have it yet, and the code Unavailable to one of an object store that may work again
-// later.
+// named adds the action to an error that does not have it yet, and the code Unavailable to one of an object store that may work
+// again later.
 func named(action string, err error) error {
 	if _, already := errors.AsType[*remoteError](err); already || err == nil {
 		return err

@@ -216,7 +216,7 @@ func (c *cut) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// TestALossyLink breaks off every download many times: each goes on where it was.
+// TestALossyLink breaks off every download many times: each continues where it was.
 func TestALossyLink(t *testing.T) {
 	s := testenv.StartS3(t)
 	target, err := url.Parse(s.Endpoint)

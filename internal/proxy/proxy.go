@@ -19,7 +19,7 @@ type Proxy struct {
 	mu     sync.Mutex
 	closed bool
 	refuse bool
-	// thaw is closed when a frozen proxy goes on; nil while nothing is frozen.
+	// thaw is closed when a frozen proxy continues; nil while nothing is frozen.
 	thaw  chan struct{}
 	delay time.Duration
 	open  map[net.Conn]bool
@@ -67,7 +67,7 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay = d
 }
 
-// Cut resets all connections. New ones are accepted and reset at once until Mend is called.
+// Cut resets all connections. New ones are accepted and reset at once until Restore is called.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,8 +75,8 @@ func (p *Proxy) Cut() {
 	p.reset()
 }
 
-// Mend ends Cut.
-func (p *Proxy) Mend() {
+// Restore ends Cut.
+func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = false

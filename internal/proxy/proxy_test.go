@@ -91,7 +91,7 @@ func TestProxy(t *testing.T) {
 		require.Error(t, err)
 		require.NoError(t, refused.Close())
 	}
-	p.Mend()
+	p.Restore()
 	got, err = ask(dial(), "seven", 10*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, "seven\n", got)

@@ -74,7 +74,7 @@ func TestReapOfForeignGroups(t *testing.T) {
 	if !here.Any() {
 		t.Skip("no control groups can be made here; run as root or delegate one")
 	}
-	parent, err := os.MkdirTemp(here.Parents()[0], "misstep-test-")
+	parent, err := os.MkdirTemp(here.Parents()[0], "misstep-test-") //nolint:usetesting // a folder of the cgroup file system
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.Remove(parent) })
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -94,7 +94,8 @@ func TestReapOfForeignGroups(t *testing.T) {
 
 	require.NoError(t, Reap(dir, process.Cgroups{}))
 	select {
-	case <-died:
+	case err := <-died:
+		require.Error(t, err, "it is killed")
 	case <-time.After(10 * time.Second):
 		_ = orphan.Process.Kill()
 		t.Fatal("the orphan lives")

@@ -40,8 +40,9 @@ type Store struct {
 	working bool
 }
 
-// New returns a store above another one, which it owns. begin, unless nil, is called before each transaction is asked for, which may
-// take long, and returns what runs first in it, several times if need be; an error of that is one of all updates of the transaction.
+// New returns a store above another one, which it owns. begin, unless nil, is called before each transaction is asked for, which
+// may take long, and returns what runs first in it, several times if need be; an error of that is one of all updates of the
+// transaction.
 func New(below store.Store, begin func() func(store.Tx) error) *Store {
 	if begin == nil {
 		begin = func() func(store.Tx) error { return func(store.Tx) error { return nil } }

@@ -29,8 +29,8 @@ func (t *Tx) countTrials() error {
 			return err
 		}
 		for _, counts := range []bool{false, true} {
-			if err := t.Exec("count trials of campaign "+c.Campaign, update, CombinationID(c), counts, c.Campaign, c.JDK, c.Workload,
-				c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval, c.Profiler); err != nil {
+			if err := t.Exec("count trials of campaign "+c.Campaign, update, CombinationID(c), counts, c.Campaign, c.JDK,
+				c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval, c.Profiler); err != nil {
 				return err
 			}
 		}

@@ -34,7 +34,8 @@ func (t *Tx) addTrials(columns string, all []*store.Trial, row func(counted) ([]
 	for i, trial := range all {
 		results[i] = countedTrial(trial)
 	}
-	ids, err := insertReturning(t, "results", "trials", columns, " ON CONFLICT (campaign, idx) DO NOTHING RETURNING id", results, row)
+	const onlyNew = " ON CONFLICT (campaign, idx) DO NOTHING RETURNING id"
+	ids, err := insertReturning(t, "results", "trials", columns, onlyNew, results, row)
 	if err != nil {
 		return err
 	}
