@@ -21,10 +21,12 @@ import (
 // gated is a store whose transactions begin when the test lets them, and whose commits may fail.
 type gated struct {
 	store.Store
-	begin  chan struct{}
-	mu     sync.Mutex
-	begun  int
-	commit error
+	begin chan struct{}
+	mu    sync.Mutex
+	begun int
+	// durable transactions of together, by their number of updates.
+	durable []int
+	commit  error
 }
 
 func newGated() *gated { return &gated{Store: memory.New(), begin: make(chan struct{})} }
@@ -46,6 +48,7 @@ func (g *gated) Update(ctx context.Context, f func(store.Tx) error) error {
 func (g *gated) together(t *testing.T, updates ...func(store.Tx) error) []error {
 	t.Helper()
 	b := batch.New(g, nil)
+	b.Committed = func(updates int) { g.durable = append(g.durable, updates) }
 	errs := make([]error, len(updates))
 	var running sync.WaitGroup
 	run := func(f func(store.Tx) error, err *error) {
@@ -96,6 +99,7 @@ func TestUpdatesThatWaitShareATransaction(t *testing.T) {
 	}
 	assert.Len(t, g.campaigns(t), 50)
 	assert.Equal(t, 2, g.begun, "the first one alone, then all others")
+	assert.Equal(t, []int{1, 50}, g.durable)
 }
 
 func TestFailureOfOneUpdate(t *testing.T) {
@@ -136,9 +140,11 @@ func TestFailedCommitFailsAll(t *testing.T) {
 	g := newGated()
 	g.commit = errors.New("disk full")
 	b := batch.New(g, nil)
+	b.Committed = func(updates int) { g.durable = append(g.durable, updates) }
 	close(g.begin)
 	require.ErrorIs(t, b.Update(t.Context(), put("C1")), g.commit)
 	assert.Empty(t, g.campaigns(t))
+	assert.Empty(t, g.durable)
 	g.commit = nil
 	require.NoError(t, b.Update(t.Context(), put("C2")))
 }
