@@ -194,7 +194,7 @@ func TestRecordsHaveIds(t *testing.T) {
 		switch {
 		case strings.Contains(line, "trial ended"):
 			ends++
-			assert.Regexp(t, `campaign=`+campaign+` trial=[0-4] lease=L[0-9a-f]{16}`, line)
+			assert.Regexp(t, `runner=r1 campaign=`+campaign+` trial=[0-4] lease=L[0-9a-f]{16}`, line)
 		case strings.Contains(line, "campaign submitted"):
 			submissions++
 			assert.Contains(t, line, "campaign="+campaign)
