@@ -64,7 +64,7 @@ func TestOpenFails(t *testing.T) {
 		"postgres://u:secret@127.0.0.1:port/d": {"expected postgres://USER@HOST:PORT/DATABASE"},
 		s.URL("none"):                          {`database "none" does not exist`, "make it with createdb none"},
 		s.URL("newer"): {
-			"its schema has version 99, this program supports up to 82", "use the newer misstep",
+			"its schema has version 99, this program supports up to 90", "use the newer misstep",
 		},
 		s.URLAs("reader", "closed"): {
 			"permission denied for schema public", "make the role reader the owner of the database closed",

@@ -65,18 +65,18 @@ func (t *Tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 	return List(t, "campaigns", scanCampaign, query+" ORDER BY submitted DESC, id DESC", args...)
 }
 
-const jobColumns = "campaign, idx, failures, lost, not_before, recipe, needs"
+const jobColumns = "campaign, idx, failures, lost, not_before, recipe, template, needs"
 
 var putJob = upsert("jobs", "campaign, idx", jobColumns)
 
 // PutJob implements store.Tx.
 func (t *Tx) PutJob(j store.Job) error {
-	recipe, err := Marshal(j.Recipe)
+	recipe, template, err := t.writeRecipe(j.Recipe)
 	if err != nil {
 		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
 	}
 	return t.Exec("store a waiting job of campaign "+j.Campaign, putJob,
-		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, j.Needs)
+		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, template, j.Needs)
 }
 
 // DeleteJob implements store.Tx.
@@ -85,24 +85,35 @@ func (t *Tx) DeleteJob(campaign string, index uint64) error {
 		int64(index))
 }
 
-func scanJob(scan func(...any) error) (store.Job, error) {
+func scanJob(scan func(...any) error) (partial[*store.Job], error) {
 	var (
-		j                store.Job
-		index, notBefore int64
-		recipe           any
+		j                          store.Job
+		index, notBefore, template int64
+		recipe                     any
 	)
-	if err := scan(&j.Campaign, &index, &j.Failures, &j.Lost, &notBefore, &recipe, &j.Needs); err != nil {
-		return j, err
+	if err := scan(&j.Campaign, &index, &j.Failures, &j.Lost, &notBefore, &recipe, &template, &j.Needs); err != nil {
+		return partial[*store.Job]{}, err
 	}
 	j.Index, j.NotBefore = uint64(index), fromNanos(notBefore)
 	var err error
 	j.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
-	return j, err
+	return partial[*store.Job]{&j, &j.Recipe, template}, err
+}
+
+// listJobs runs a query for jobs.
+func (t *Tx) listJobs(what, query string, args ...any) ([]store.Job, error) {
+	rows, err := List(t, what, scanJob, query, args...)
+	all, err := whole(t, rows, err)
+	var out []store.Job
+	for _, j := range all {
+		out = append(out, *j)
+	}
+	return out, err
 }
 
 // Jobs implements store.Tx.
 func (t *Tx) Jobs(campaign string) ([]store.Job, error) {
-	return List(t, "waiting jobs", scanJob, "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
+	return t.listJobs("waiting jobs", "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? ORDER BY idx", campaign)
 }
 
 // ReadyJobs implements store.Tx.
@@ -111,7 +122,7 @@ func (t *Tx) ReadyJobs(f store.ReadyFilter) ([]store.Job, error) {
 	for _, c := range f.Capabilities {
 		args = append(args, c)
 	}
-	return List(t, "ready jobs", scanJob, "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? AND idx >= ? AND not_before <= ? "+
+	return t.listJobs("ready jobs", "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? AND idx >= ? AND not_before <= ? "+
 		"AND needs IN (?"+strings.Repeat(",?", len(f.Capabilities))+") ORDER BY idx LIMIT ?", append(args, f.Limit)...)
 }
 

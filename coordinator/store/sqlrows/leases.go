@@ -8,7 +8,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-const leaseColumns = "id, runner, campaign, idx, failures, lost, recipe, granted, deadline"
+const leaseColumns = "id, runner, campaign, idx, failures, lost, recipe, template, granted, deadline"
 
 // putLease inserts nothing when another lease holds the trial.
 var putLease = "INSERT INTO leases (" + leaseColumns + ") SELECT " + parameters(leaseColumns) +
@@ -16,7 +16,7 @@ var putLease = "INSERT INTO leases (" + leaseColumns + ") SELECT " + parameters(
 
 // PutLease implements store.Tx.
 func (t *Tx) PutLease(l *store.Lease) error {
-	values, err := leaseRow(l)
+	values, err := t.leaseRow(l)
 	if err != nil {
 		return err
 	}
@@ -30,16 +30,17 @@ func (t *Tx) PutLease(l *store.Lease) error {
 
 // AddLeases implements store.Bulk.
 func (t *Tx) AddLeases(all []*store.Lease) error {
-	return insert(t, "leases", "leases", leaseColumns, " ON CONFLICT DO NOTHING", all, leaseRow)
+	return insert(t, "leases", "leases", leaseColumns, " ON CONFLICT DO NOTHING", all, t.leaseRow)
 }
 
-func leaseRow(l *store.Lease) ([]any, error) {
-	recipe, err := Marshal(l.Recipe)
+func (t *Tx) leaseRow(l *store.Lease) ([]any, error) {
+	recipe, template, err := t.writeRecipe(l.Recipe)
 	if err != nil {
 		return nil, fmt.Errorf("write lease %s: %w", l.ID, err)
 	}
 	return []any{
-		l.ID, l.Runner, l.Job.Campaign, int64(l.Job.Index), l.Job.Failures, l.Job.Lost, recipe, nanos(l.Granted), nanos(l.Deadline),
+		l.ID, l.Runner, l.Job.Campaign, int64(l.Job.Index), l.Job.Failures, l.Job.Lost, recipe, template,
+		nanos(l.Granted), nanos(l.Deadline),
 	}, nil
 }
 
@@ -63,25 +64,26 @@ func (t *Tx) DeleteLease(id string) error {
 	return t.Exec("delete lease "+id, "DELETE FROM leases WHERE id = ?", id)
 }
 
-func scanLease(scan func(...any) error) (*store.Lease, error) {
+func scanLease(scan func(...any) error) (partial[*store.Lease], error) {
 	var (
-		l                        store.Lease
-		recipe                   any
-		index, granted, deadline int64
+		l                                  store.Lease
+		recipe                             any
+		index, template, granted, deadline int64
 	)
-	if err := scan(&l.ID, &l.Runner, &l.Job.Campaign, &index, &l.Job.Failures, &l.Job.Lost, &recipe, &granted,
+	if err := scan(&l.ID, &l.Runner, &l.Job.Campaign, &index, &l.Job.Failures, &l.Job.Lost, &recipe, &template, &granted,
 		&deadline); err != nil {
-		return nil, err
+		return partial[*store.Lease]{}, err
 	}
 	l.Job.Index, l.Granted, l.Deadline = uint64(index), fromNanos(granted), fromNanos(deadline)
 	var err error
 	l.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
-	return &l, err
+	return partial[*store.Lease]{&l, &l.Recipe, template}, err
 }
 
 // Lease implements store.Tx.
 func (t *Tx) Lease(id string) (*store.Lease, error) {
-	l, err := scanLease(t.row("SELECT "+leaseColumns+" FROM leases WHERE id = ?", id))
+	row, err := scanLease(t.row("SELECT "+leaseColumns+" FROM leases WHERE id = ?", id))
+	l, err := one(t, row, err)
 	if err != nil {
 		return nil, fmt.Errorf("lease %q: %w", id, err)
 	}
@@ -106,7 +108,8 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	if !f.ExpiredAt.IsZero() {
 		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))
 	}
-	return List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
+	rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
+	return whole(t, rows, err)
 }
 
 // CountLeases implements store.Tx.

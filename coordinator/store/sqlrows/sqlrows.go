@@ -15,6 +15,7 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // Dialect is how a database writes the parameters of a statement.
@@ -59,6 +60,8 @@ type Tx struct {
 	t       Statements
 	dialect Dialect
 	wrote   bool
+	// templates of recipes by key, as far as they were read or written.
+	templates map[int64]*misstepv1.Recipe
 	// known are the combinations, once they have been read.
 	known map[int64]rates.Combination
 }

@@ -12,18 +12,18 @@ import (
 // CombinationColumns are the columns of a combination, by which rates are distinguished.
 const CombinationColumns = "campaign, jdk, workload, flag_set, checks, perturbation, ratio, interval, profiler"
 
-const trialColumns = "campaign, idx, recipe, outcome, failure, findings, ended, counts, combination"
+const trialColumns = "campaign, idx, recipe, template, outcome, failure, findings, ended, counts, combination"
 
 // AddTrial implements store.Tx.
 func (t *Tx) AddTrial(trial *store.Trial) error { return t.AddTrials([]*store.Trial{trial}) }
 
 // AddTrials implements store.Bulk.
-func (t *Tx) AddTrials(all []*store.Trial) error { return t.addTrials(trialColumns, all, trialRow) }
+func (t *Tx) AddTrials(all []*store.Trial) error { return t.addTrials(trialColumns, all, t.trialRow) }
 
 // LoadTrial implements store.Loader.
 func (t *Tx) LoadTrial(trial *store.Trial) error {
 	return t.addTrials(trialColumns+", id", []*store.Trial{trial}, func(trial counted) ([]any, error) {
-		values, err := trialRow(trial)
+		values, err := t.trialRow(trial)
 		return append(values, int64(trial.ID)), err
 	})
 }
@@ -50,30 +50,30 @@ func (t *Tx) addTrials(columns string, all []*store.Trial, row func(counted) ([]
 	return t.count(results, ids)
 }
 
-func trialRow(trial counted) ([]any, error) {
-	recipe, err1 := Marshal(trial.Recipe)
+func (t *Tx) trialRow(trial counted) ([]any, error) {
+	recipe, template, err1 := t.writeRecipe(trial.Recipe)
 	outcome, err2 := Marshal(trial.Outcome)
 	failure, err3 := Marshal(trial.Failure)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)
 	}
 	return []any{
-		trial.Campaign, int64(trial.Index), recipe, outcome, failure, strings.Join(trial.FindingIDs, ","), nanos(trial.Ended),
-		trial.Counts(), trial.combinationID,
+		trial.Campaign, int64(trial.Index), recipe, template, outcome, failure, strings.Join(trial.FindingIDs, ","),
+		nanos(trial.Ended), trial.Counts(), trial.combinationID,
 	}, nil
 }
 
 // Trials implements store.Tx.
 func (t *Tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, error) {
-	return List(t, "trials", func(scan func(...any) error) (*store.Trial, error) {
+	rows, err := List(t, "trials", func(scan func(...any) error) (none partial[*store.Trial], err error) {
 		trial := &store.Trial{Campaign: campaign}
 		var (
-			id, index, ended         int64
-			recipe, outcome, failure any
-			findings                 string
+			id, index, ended, template int64
+			recipe, outcome, failure   any
+			findings                   string
 		)
-		if err := scan(&id, &index, &recipe, &outcome, &failure, &findings, &ended); err != nil {
-			return nil, err
+		if err := scan(&id, &index, &recipe, &template, &outcome, &failure, &findings, &ended); err != nil {
+			return none, err
 		}
 		trial.ID, trial.Index, trial.Ended = uint64(id), uint64(index), fromNanos(ended)
 		if findings != "" {
@@ -83,9 +83,10 @@ func (t *Tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, e
 		trial.Recipe, err1 = Unmarshal(recipe, &misstepv1.Recipe{})
 		trial.Outcome, err2 = Unmarshal(outcome, &misstepv1.Outcome{})
 		trial.Failure, err3 = Unmarshal(failure, &misstepv1.InfrastructureFailure{})
-		return trial, errors.Join(err1, err2, err3)
-	}, "SELECT id, idx, recipe, outcome, failure, findings, ended FROM trials WHERE campaign = ? AND id > ? ORDER BY id LIMIT ?",
-		campaign, int64(after), limit)
+		return partial[*store.Trial]{trial, &trial.Recipe, template}, errors.Join(err1, err2, err3)
+	}, "SELECT id, idx, recipe, template, outcome, failure, findings, ended FROM trials WHERE campaign = ? AND id > ? "+
+		"ORDER BY id LIMIT ?", campaign, int64(after), limit)
+	return whole(t, rows, err)
 }
 
 // PutOutcome implements store.Tx.

@@ -1,0 +1,16 @@
+-- What the recipes of a combination have in common is kept once. Rows of older versions have their recipes whole.
+
+-- +goose Up
+CREATE TABLE recipes (
+  id     INTEGER PRIMARY KEY,           -- a part of the recipe's digest
+  recipe BLOB NOT NULL                  -- Recipe without its seed and perturbation
+) STRICT;
+ALTER TABLE jobs ADD COLUMN template INTEGER NOT NULL DEFAULT 0; -- of recipes, 0 when the row's recipe is whole
+ALTER TABLE leases ADD COLUMN template INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE trials ADD COLUMN template INTEGER NOT NULL DEFAULT 0;
+
+-- +goose Down
+ALTER TABLE trials DROP COLUMN template;
+ALTER TABLE leases DROP COLUMN template;
+ALTER TABLE jobs DROP COLUMN template;
+DROP TABLE recipes;

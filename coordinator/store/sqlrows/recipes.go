@@ -1,0 +1,120 @@
+package sqlrows
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// The recipes of a campaign's combination differ in the seed and in what is drawn from it. The rest, their template, has a row of
+// its own, under a part of its digest: what was run is kept word for word, whatever a later version would make of the campaign.
+
+// ownFields are the fields of a recipe that are not in its template.
+var ownFields = map[protoreflect.Name]bool{"seed": true, "perturbation": true}
+
+// splitRecipe returns a recipe's template and what is its own. Both share their messages with it.
+func splitRecipe(r *misstepv1.Recipe) (template, own *misstepv1.Recipe) {
+	template, own = &misstepv1.Recipe{}, &misstepv1.Recipe{Seed: r.GetSeed(), Perturbation: r.GetPerturbation()}
+	into := template.ProtoReflect()
+	r.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if !ownFields[f.Name()] {
+			into.Set(f, v)
+		}
+		return true
+	})
+	return template, own
+}
+
+// writeRecipe returns what the columns recipe and template hold of a recipe, nil and 0 for none. It stores the template unless it
+// is there.
+func (t *Tx) writeRecipe(r *misstepv1.Recipe) (own any, key int64, err error) {
+	if r == nil {
+		return nil, 0, nil
+	}
+	template, rest := splitRecipe(r)
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(template)
+	if err != nil {
+		return nil, 0, err
+	}
+	sum := sha256.Sum256(raw)
+	key = int64(binary.BigEndian.Uint64(sum[:])>>1) | 1 // 0 says that there is none
+	if t.templates[key] == nil {
+		const add = "INSERT INTO recipes (id, recipe) VALUES (?,?) ON CONFLICT DO NOTHING"
+		if raw == nil {
+			raw = []byte{}
+		}
+		if err := t.Exec("store a recipe", add, key, raw); err != nil {
+			return nil, 0, err
+		}
+		t.noteTemplate(key, proto.CloneOf(template)) // the caller's messages may change
+	}
+	own, err = Marshal(rest)
+	return own, key, err
+}
+
+// partial is a row whose recipe has only what is its own.
+type partial[T any] struct {
+	row T
+	// recipe is where the row's recipe is; key is 0 when it is whole, or none.
+	recipe **misstepv1.Recipe
+	key    int64
+}
+
+// whole completes the recipes of rows.
+func whole[T any](t *Tx, rows []partial[T], err error) ([]T, error) {
+	if err != nil {
+		return nil, err
+	}
+	var out []T
+	for _, p := range rows {
+		if p.key != 0 {
+			template, err := t.template(p.key)
+			if err != nil {
+				return nil, err
+			}
+			r := proto.CloneOf(template)
+			r.Seed, r.Perturbation = (*p.recipe).GetSeed(), (*p.recipe).GetPerturbation()
+			*p.recipe = r
+		}
+		out = append(out, p.row)
+	}
+	return out, nil
+}
+
+// one is whole for a single row.
+func one[T any](t *Tx, row partial[T], err error) (T, error) {
+	all, err := whole(t, []partial[T]{row}, err)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return all[0], nil
+}
+
+func (t *Tx) template(key int64) (*misstepv1.Recipe, error) {
+	if known := t.templates[key]; known != nil {
+		return known, nil
+	}
+	var raw any
+	if err := t.row("SELECT recipe FROM recipes WHERE id = ?", key)(&raw); err != nil {
+		return nil, fmt.Errorf("read a recipe: %w", err)
+	}
+	r, err := Unmarshal(raw, &misstepv1.Recipe{})
+	if err != nil {
+		return nil, fmt.Errorf("read a recipe: %w", err)
+	}
+	t.noteTemplate(key, r)
+	return r, nil
+}
+
+func (t *Tx) noteTemplate(key int64, r *misstepv1.Recipe) {
+	if t.templates == nil {
+		t.templates = map[int64]*misstepv1.Recipe{}
+	}
+	t.templates[key] = r
+}
