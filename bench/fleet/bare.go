@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"misstep/coordinator/campaign"
@@ -19,12 +17,8 @@ const bareBatch = 1000
 
 // bare returns how many results a second a store takes in by itself, with a lease for each that is inserted and deleted: no calls,
 // no queue, one goroutine.
-func bare(ctx context.Context, db database, dir string) (rate float64, err error) {
-	url := db.url
-	if !strings.Contains(url, ":") {
-		url = filepath.Join(dir, "bare-"+db.name)
-	}
-	st, err := stores.Open(ctx, url)
+func bare(ctx context.Context, db database) (rate float64, err error) {
+	st, err := stores.Open(ctx, db.bare)
 	if err != nil {
 		return 0, err
 	}

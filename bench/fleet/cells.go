@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"misstep/bench"
+	"misstep/internal/testenv/pgtest"
 )
 
 // cell is one measurement.
@@ -39,24 +40,51 @@ type results struct {
 // database is a kind of store that is measured.
 type database struct {
 	name string
-	// url names an empty store.
-	url          string
+	// url names an empty store, bare another one.
+	url, bare    string
 	coordinators int
 }
 
-func databases(dir string) []database {
-	return []database{
-		{name: "sqlite", url: filepath.Join(dir, "store"), coordinators: 1},
-		{name: "memory", url: "memory:", coordinators: 1},
+// databases makes the stores; the caller calls remove.
+func databases(ctx context.Context, dir string) (all []database, remove func(), err error) {
+	all = []database{
+		{name: "sqlite", url: filepath.Join(dir, "store"), bare: filepath.Join(dir, "bare"), coordinators: 1},
+		{name: "memory", url: "memory:", bare: "memory:", coordinators: 1},
 	}
+	if _, err := pgtest.Binaries(); err != nil {
+		bench.Note("PostgreSQL is not measured: %v", err)
+		return all, func() {}, nil
+	}
+	// As durable as one in use, and with more memory than its defaults.
+	server, err := pgtest.New("shared_buffers=1GB", "max_wal_size=8GB")
+	if err != nil {
+		return nil, nil, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	for _, n := range []int{1, 2} {
+		url, err1 := server.Create(ctx, fmt.Sprintf("fleet%d", n))
+		bare, err2 := server.Create(ctx, fmt.Sprintf("bare%d", n))
+		if err := errors.Join(err1, err2); err != nil {
+			server.Remove()
+			return nil, nil, fmt.Errorf("make a database: %w", err)
+		}
+		all = append(all, database{name: "postgres", url: url, bare: bare, coordinators: n})
+	}
+	return all, server.Remove, nil
 }
 
 // measure measures cell after cell until the time is over.
 func (r *results) measure(ctx context.Context, dir string, until time.Time) error {
-	all := databases(dir)
+	all, remove, err := databases(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer remove()
 	r.planned, r.Bare = len(all)*len(fleets)*len(sizes), map[string]float64{}
 	for _, db := range all {
-		rate, err := bare(ctx, db, dir)
+		if r.Bare[db.name] > 0 {
+			continue
+		}
+		rate, err := bare(ctx, db)
 		if err != nil {
 			return fmt.Errorf("bare inserts into %s: %w", db.name, err)
 		}
