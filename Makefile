@@ -150,6 +150,9 @@ bench: $(BENCHES) ## run every benchmark, bench-NAME one of them: tables here, f
 $(BENCHES): bench-%: catalogue
 	@go run ./bench/$*
 
+.PHONY: chaos
+chaos: bench-chaos ## campaigns while coordinators, runners, database, network, clock and disks fail (BUDGET, SEED); see bench-NAME
+
 # --- linting --------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"misstep/app/local"
+	"misstep/internal/testenv"
+)
+
+// budget of the test: long enough for some faults of each part, short enough for every change.
+const shortChaos = 50 * time.Second
+
+// Runners of real JVMs, two coordinators and their database fail in turn: each trial is recorded once, the findings are those of an
+// undisturbed run, and nothing is left.
+func TestChaosWithRealJVMs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute; run without -short")
+	}
+	program := filepath.Join(testenv.Root(), "build", "bin", "misstep")
+	if _, err := os.Stat(program); err != nil {
+		t.Skipf("no binary (%v); run make misstep", err)
+	}
+	testenv.Catalogued(t, "jdk17")
+	i := local.Installation{Home: testenv.Home(t), AgentDir: testenv.Agent(t)}
+	seed, err := seedOf(os.Getenv("MISSTEP_TEST_SEED"), time.Now())
+	require.NoError(t, err)
+	t.Logf("MISSTEP_TEST_SEED=%d repeats the draws", seed)
+	p, err := realPhase(t.Context(), t.TempDir(), seed, i, program)
+	require.NoError(t, err)
+	o, err := p.run(t.Context(), time.Now().Add(shortChaos))
+	t.Logf("%+v", o)
+	if t.Failed() || err != nil {
+		text, _ := os.ReadFile(filepath.Join(p.dir, "disturbed.log"))
+		t.Logf("%.20000s", text)
+	}
+	require.NoError(t, err)
+	require.Greater(t, o.faults(), 5)
+	require.Positive(t, o.Trials)
+	require.Equal(t, 1, o.Findings, "the workload shows JDK-8303444 in every trial")
+	require.Zero(t, o.Missing+o.Other+o.Repeated+o.GivenUp+o.Different+o.NoEvidence, o.Notes)
+	require.Empty(t, o.Left)
+	require.Empty(t, o.Panics)
+}

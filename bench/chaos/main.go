@@ -1,0 +1,172 @@
+// Command chaos runs campaigns while everything around them fails: coordinators and runners are killed, stopped and restarted, the
+// network cuts, freezes and slows connections, the clock jumps, disks are full. Every trial must be recorded once, and the findings
+// must be those of an undisturbed run with the same seed.
+//
+// SEED repeats the draws of a run; when each fault hits still depends on the machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"misstep/app/local"
+	"misstep/bench"
+	"misstep/internal/home"
+	"misstep/internal/testenv"
+)
+
+// wanted is the goal for the number of faults.
+const wanted = 1000
+
+func main() {
+	if len(os.Args) > 1 {
+		if err := role(os.Args[1:]); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[1], err)
+			os.Exit(1)
+		}
+		return
+	}
+	bench.Main("chaos", run)
+}
+
+// role runs this process as one of the services of a run.
+func role(args []string) error {
+	switch {
+	case args[0] == roleCoordinator && len(args) == 5:
+		return coordinatorRole(args[1], args[2], args[3], args[4])
+	case args[0] == roleRunner && len(args) == 4:
+		slots, err1 := strconv.Atoi(args[2])
+		duration, err2 := time.ParseDuration(args[3])
+		if err := errors.Join(err1, err2); err != nil {
+			return err
+		}
+		return runnerRole(args[1], slots, duration)
+	}
+	return fmt.Errorf("expected no arguments, got %q: BUDGET and SEED are environment variables", args)
+}
+
+// seedOf parses the environment variable SEED; an empty one draws.
+func seedOf(text string, now time.Time) (uint64, error) {
+	if text == "" {
+		return uint64(now.UnixNano()), nil
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("SEED=%s: expected a number from 0", text)
+	}
+	return seed, nil
+}
+
+func run(ctx context.Context, stdout io.Writer) error {
+	budget, err := bench.Budget(os.Getenv("BUDGET"))
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	seed, err := seedOf(os.Getenv("SEED"), start)
+	if err != nil {
+		return err
+	}
+	bench.Note("SEED=%d", seed)
+	build := filepath.Join(testenv.Root(), "build", "bench")
+	dir := filepath.Join(build, "chaos")
+	for _, phase := range []string{"simulated", "real"} { // a killed run leaves its disks
+		_ = syscall.Unmount(filepath.Join(dir, phase, "disk"), syscall.MNT_DETACH)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("empty the folder of the run: %w", err)
+	}
+	i := local.Installation{Home: home.Dir(), AgentDir: filepath.Join(testenv.Root(), "build", "agent")}
+	first, err := simulatedPhase(filepath.Join(dir, "simulated"), seed)
+	if err != nil {
+		return err
+	}
+	second, err := realPhase(ctx, filepath.Join(dir, "real"), seed, i, filepath.Join(testenv.Root(), "build", "bin", "misstep"))
+	if err != nil {
+		return err
+	}
+	var all []outcome
+	parts := []bench.Part{part("simulated", first, 2, &all), part("real", second, 1, &all)}
+	if err := bench.Measure(ctx, parts, os.Getenv("PARTS"), budget); err != nil {
+		return err
+	}
+	return report(start, budget, all).Finish(stdout, build)
+}
+
+// part is a phase with its share of the budget.
+func part(name string, p phase, share float64, all *[]outcome) bench.Part {
+	return bench.Part{Name: name, Share: share, Measure: func(ctx context.Context, until time.Time) error {
+		o, err := p.run(ctx, until)
+		*all = append(*all, o)
+		return err
+	}}
+}
+
+// report is the report of the phases.
+func report(start time.Time, budget time.Duration, phases []outcome) bench.Report {
+	sum := func(of func(outcome) int) (n float64) {
+		for _, o := range phases {
+			n += float64(of(o))
+		}
+		return n
+	}
+	none := func(name, unit string, of func(outcome) int) bench.Goal {
+		return bench.Goal{Name: name, Goal: 0, Measured: sum(of), Unit: unit}
+	}
+	faults := bench.Table{Title: "faults", Columns: []string{"fault"}}
+	checks := bench.Table{Title: "after the faults", Columns: []string{
+		"phase", "trials", "missing", "twice", "given up", "retries", "findings", "different", "evidence missing", "left", "panics",
+	}}
+	for _, o := range phases {
+		faults.Columns = append(faults.Columns, o.Phase)
+		numbers := words(o.Trials, o.Missing, o.Repeated, o.GivenUp, int(o.Retries), o.Findings, o.Different, o.NoEvidence,
+			len(o.Left), len(o.Panics))
+		checks.Rows = append(checks.Rows, append([]string{o.Phase}, numbers...))
+	}
+	for _, c := range choices {
+		row := []string{string(c.kind)}
+		for _, o := range phases {
+			row = append(row, strconv.Itoa(o.Faults[c.kind]))
+		}
+		faults.Rows = append(faults.Rows, row)
+	}
+	notes := bench.Table{Title: "notes", Columns: []string{"phase", "note"}}
+	for _, o := range phases {
+		for _, note := range slices.Concat(o.Notes, o.Left, o.Panics) {
+			notes.Rows = append(notes.Rows, []string{o.Phase, note})
+		}
+	}
+	total := sum(outcome.faults)
+	return bench.Report{
+		Name: "chaos", Date: start, Budget: budget,
+		Reached: fmt.Sprintf("%.0f faults, %.0f trials in %s", total, sum(func(o outcome) int { return o.Trials }),
+			time.Since(start).Round(time.Second)),
+		Goals: []bench.Goal{
+			{Name: "faults", Goal: wanted, Measured: total, Unit: "faults", AtLeast: true},
+			none("not recorded", "trials", func(o outcome) int { return o.Missing }),
+			none("recorded that do not exist", "trials", func(o outcome) int { return o.Other }),
+			none("recorded more than once", "trials", func(o outcome) int { return o.Repeated }),
+			none("given up", "trials", func(o outcome) int { return o.GivenUp }),
+			none("other than without faults", "trials and findings", func(o outcome) int { return o.Different }),
+			none("evidence missing", "files", func(o outcome) int { return o.NoEvidence }),
+			none("left behind", "things", func(o outcome) int { return len(o.Left) }),
+			none("panics", "lines", func(o outcome) int { return len(o.Panics) }),
+		},
+		Tables: []bench.Table{faults, checks, notes}, Rows: phases,
+	}
+}
+
+func words(numbers ...int) (all []string) {
+	for _, n := range numbers {
+		all = append(all, strconv.Itoa(n))
+	}
+	return all
+}

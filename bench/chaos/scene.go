@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"misstep/app/station"
+	"misstep/internal/proxy"
+	"misstep/internal/testenv/pgtest"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// scene is a run of one campaign on a fleet of processes.
+type scene struct {
+	// dir is the folder of the run, station the one of its coordinators, log the file that all its processes write to.
+	dir, station, log string
+	// mark is in the environment of its processes.
+	mark string
+	// small says that station is a disk of its own, which may be made full.
+	small bool
+	// database is the server of the store; nil keeps the store in the folder station, for one coordinator.
+	database *pgtest.Server
+	// calm: no faults, no proxies.
+	calm bool
+	// clock shifts the coordinators' clock; empty if it cannot be shifted.
+	clock string
+
+	runners   int
+	meanPause time.Duration
+	// coordinator and runner return the command lines: of a coordinator at an address on a store, which is the folder's own when it
+	// is empty, and of the i-th runner of the coordinators at a list of addresses.
+	coordinator func(store, address string) []string
+	runner      func(i int, addresses string) []string
+	// environment of both beside this process's own.
+	environment []string
+	request     *misstepv1.SubmitCampaignRequest
+}
+
+// command returns a command of this scene, which dies with this process.
+func (s scene) command(line []string) *exec.Cmd {
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Env = append(append(os.Environ(), markVariable+"="+s.mark), s.environment...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// coordinators is their number where the store is a database.
+const coordinators = 2
+
+// fleet makes the services, not yet started. addresses are the coordinators' own.
+func (s scene) fleet() (f *fleet, addresses []string, err error) {
+	f = &fleet{dir: s.dir, clock: s.clock, database: s.database}
+	if s.small {
+		f.ballast = filepath.Join(s.station, "ballast")
+	}
+	n, store := 1, ""
+	if s.database != nil {
+		n, store = coordinators, s.database.URL("postgres")
+	}
+	for i := range n {
+		address, err := freeAddress()
+		if err != nil {
+			return nil, nil, err
+		}
+		addresses = append(addresses, address)
+		f.coordinators = append(f.coordinators, &service{
+			name: fmt.Sprint("coordinator ", i), log: s.log,
+			command: func() *exec.Cmd { return s.command(s.coordinator(store, address)) },
+		})
+	}
+	// Half of the runners reach a coordinator through one proxy and half through another.
+	sides := [2][]string{addresses, addresses}
+	if !s.calm {
+		for side := range sides {
+			sides[side] = nil
+			for _, address := range addresses {
+				p, err := proxy.Listen(address)
+				if err != nil {
+					return nil, nil, err
+				}
+				f.proxies = append(f.proxies, p)
+				sides[side] = append(sides[side], p.Address())
+			}
+		}
+	}
+	for i := range s.runners {
+		to := strings.Join(sides[i%2], ",")
+		f.runners = append(f.runners, &service{
+			name: fmt.Sprint("runner ", i), log: s.log,
+			command: func() *exec.Cmd { return s.command(s.runner(i, to)) },
+		})
+	}
+	return f, addresses, nil
+}
+
+// settleTime bounds the time from the last fault to the end of the campaign.
+const settleTime = 5 * time.Minute
+
+// play runs the campaign with so many trials, or with faults until a time and then to the end of the trials that have been made,
+// and reads its results.
+func (s scene) play(ctx context.Context, seed, trials uint64, until time.Time) (r results, f *fleet, err error) {
+	f, addresses, err := s.fleet()
+	if err != nil {
+		return r, nil, err
+	}
+	defer func() { err = errors.Join(err, f.close()) }()
+	if err := f.heal(); err != nil { // starts all
+		return r, f, err
+	}
+	st, err := station.Dial(addresses...)
+	if err != nil {
+		return r, f, err
+	}
+	defer st.Close()
+	s.request.Campaign.Budget = &misstepv1.Budget{Trials: trials}
+	id, err := submit(ctx, st, s.request)
+	if err != nil {
+		return r, f, err
+	}
+	if !s.calm {
+		if err := f.inject(rand.New(rand.NewPCG(seed, 1)), s.meanPause, until); err != nil {
+			return r, f, err
+		}
+		if err := conclude(ctx, st, id); err != nil {
+			return r, f, err
+		}
+	}
+	if err := finish(ctx, st, id, settleTime); err != nil {
+		return r, f, err
+	}
+	r, err = read(ctx, st, id)
+	return r, f, err
+}

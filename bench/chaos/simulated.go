@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Size of the simulated fleet.
+const (
+	simulatedRunners = 8
+	simulatedSlots   = 4
+	simulatedTrial   = 100 * time.Millisecond
+	simulatedPause   = 150 * time.Millisecond
+)
+
+// simulatedPhase returns the phase of simulated runners in a folder.
+func simulatedPhase(dir string, seed uint64) (phase, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return phase{}, fmt.Errorf("find this program: %w", err)
+	}
+	clock := filepath.Join(dir, "clock")
+	cast := func(station string, trial time.Duration) scene {
+		return scene{
+			runners: simulatedRunners, meanPause: simulatedPause, clock: clock, request: simulatedRequest(seed),
+			coordinator: func(store, address string) []string {
+				return []string{self, roleCoordinator, station, store, address, clock}
+			},
+			runner: func(_ int, addresses string) []string {
+				return []string{self, roleRunner, addresses, strconv.Itoa(simulatedSlots), trial.String()}
+			},
+		}
+	}
+	p := phase{name: "simulated runners", dir: dir, seed: seed, exact: true, diskMiB: 512}
+	p.disturbed, p.calm = cast(p.disk(), simulatedTrial), cast(p.calmStation(), 0)
+	p.calm.clock = ""
+	return p, nil
+}
+
+// simulatedRequest asks for a campaign of simulated trials.
+func simulatedRequest(seed uint64) *misstepv1.SubmitCampaignRequest {
+	digest := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+	return &misstepv1.SubmitCampaignRequest{
+		Campaign: &misstepv1.Campaign{
+			Name: "chaos", Seed: seed, Jdks: []string{"17", "25"},
+			Workloads: []*misstepv1.CampaignWorkload{{Name: "one"}, {Name: "two"}},
+			Checks:    []*misstepv1.Check{{Name: "gst-asgct"}, {Name: "liveness"}},
+		},
+		Jdks:      []*misstepv1.Jdk{{Name: "17", Digest: digest("a")}, {Name: "25", Digest: digest("b")}},
+		Workloads: []*misstepv1.Workload{{Name: "one", Digest: digest("c")}, {Name: "two", Digest: digest("d")}},
+	}
+}
