@@ -41,7 +41,7 @@ func TestChaosWithRealJVMs(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, o.faults(), 5)
 	require.Positive(t, o.Trials)
-	require.Equal(t, 1, o.Findings, "the workload shows JDK-8303444 in every trial")
+	require.Positive(t, o.Findings, "the workload shows JDK-8303444 in every trial")
 	require.Zero(t, o.Missing+o.Other+o.Repeated+o.GivenUp+o.Different+o.NoEvidence, o.Notes)
 	require.Empty(t, o.Left)
 	require.Empty(t, o.Panics)
