@@ -38,8 +38,10 @@ func elsewhere(t *testing.T) (listener net.Listener, partition func()) {
 	}
 	t.Cleanup(func() { _ = ip("link", "del", here) })
 	for _, args := range [][]string{
-		{"addr", "add", "198.18.34.1/30", "dev", here}, {"link", "set", here, "up"},
-		{"-n", space, "addr", "add", "198.18.34.2/30", "dev", there}, {"-n", space, "link", "set", there, "up"},
+		{"addr", "add", "198.18.34.1/30", "dev", here},
+		{"link", "set", here, "up"},
+		{"-n", space, "addr", "add", "198.18.34.2/30", "dev", there},
+		{"-n", space, "link", "set", there, "up"},
 	} {
 		require.NoError(t, ip(args...), args)
 	}

@@ -124,7 +124,7 @@ func disturb(p *proxy.Proxy, x fault, wait func()) {
 	case cut:
 		p.Cut()
 		wait()
-		p.Mend()
+		p.Restore()
 	case reset:
 		p.Reset()
 	default:

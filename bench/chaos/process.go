@@ -153,7 +153,7 @@ func processesWith(variable string) (left []string, err error) {
 	return left, nil
 }
 
-// panics lists the lines of a log that show that a process of ours broke.
+// panics lists the lines of a log that show that a process from Misstep broke.
 func panics(log string) (found []string, err error) {
 	data, err := os.ReadFile(log)
 	if errors.Is(err, os.ErrNotExist) {
