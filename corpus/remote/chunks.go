@@ -86,8 +86,9 @@ func (s *server) ListChunks(ctx context.Context, request *misstepv1.ListChunksRe
 	return response, nil
 }
 
-// rangeOf returns the part of a blob that a request asks for.
+// rangeOf returns the part of a blob that a request asks for. It is not verified here: whoever receives it verifies it.
 func rangeOf(blob io.Reader, request *misstepv1.ReadRequest, size int64) (io.Reader, error) {
+	blob = corpus.Unverified(blob)
 	offset, length := request.GetOffset(), request.GetLength()
 	if offset == 0 && length == 0 {
 		return blob, nil
@@ -95,7 +96,6 @@ func rangeOf(blob io.Reader, request *misstepv1.ReadRequest, size int64) (io.Rea
 	if offset > uint64(size) || length > uint64(size)-offset { // not negative
 		return nil, status.Errorf(codes.OutOfRange, "read: %d bytes from %d on, of a blob of %d", length, offset, size)
 	}
-	blob = corpus.Unverified(blob)
 	if seeker, ok := blob.(io.Seeker); ok {
 		if _, err := seeker.Seek(int64(offset), io.SeekStart); err != nil {
 			return nil, err
