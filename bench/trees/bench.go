@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"misstep/app/station"
 	"misstep/corpus"
@@ -70,6 +72,7 @@ func (b *rig) serve(way string, service misstepv1.CorpusServiceServer) error {
 	}
 	server := grpc.NewServer()
 	misstepv1.RegisterCorpusServiceServer(server, service)
+	healthpb.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(listener) }() // until close
 	b.closers = append(b.closers, server.Stop)
 	b.sources[way] = func() (corpus.Store, func(), error) {
