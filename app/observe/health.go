@@ -23,9 +23,9 @@ const (
 const patience = 3
 
 // Health adds grpc.health.v1.Health and server reflection to a gRPC server, whose other services are registered already. run looks
-// whether the server is ready until its context ends, the first time before Health returns, so that calls right after the start find
-// it ready. Afterwards each watcher is told that none of the services is serving. An error is believed at once, no answer in time the
-// third time.
+// whether the server is ready until its context ends, the first time before Health returns, so that calls right after the start
+// find it ready. Afterwards each watcher is told that none of the services is serving. An error is believed at once, no answer in
+// time the third time.
 func Health(server *grpc.Server, states *health.Server, ready func(context.Context) error) (run func(context.Context)) {
 	services := []string{""} // the server as a whole
 	for name := range server.GetServiceInfo() {
