@@ -17,13 +17,14 @@ TEST(Options, Defaults) {
 
 TEST(Options, All) {
   Options o;
-  EXPECT_EQ(ParseOptions(
-                "out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,jfr=1,gst-asgct=1e-3,"
-                "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
-                "jitter=0.5,signal=SIGRTMIN+3,tap=both,tap-asgct=0.25,stacks=5000,depth=512,"
-                "evidence=every,max-mismatches=9",
-                &o),
-            "");
+  EXPECT_EQ(
+      ParseOptions(
+          "out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,jfr=1,gst-asgct=1e-3,"
+          "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
+          "jitter=0.5,signal=SIGRTMIN+3,tap=both,tap-asgct=0.25,stacks=5000,depth=512,"
+          "evidence=every,max-mismatches=9",
+          &o),
+      "");
   EXPECT_EQ(o.perturb, "/o/p");
   EXPECT_EQ(o.seed, UINT64_MAX);
   EXPECT_EQ(o.methods, 0.25);
@@ -97,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"out=/o,include=", "patterns"}, Bad{"out=/o,include=;", "patterns"},
                     Bad{"out=/o,include=a.*;;b.*", "patterns"}, Bad{"out=/o,jfr=yes", "0 or 1"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,jfr=1", "no method is instrumented"},
-                    Bad{"out=/o,exclude=", "patterns"},
-                    Bad{"out=/o,asgct-shadow=0,threads=cpu", "no signal"}, Bad{"out=/o,asgct-gst-bracket=x", "share"},
+                    Bad{"out=/o,exclude=", "patterns"}, Bad{"out=/o,asgct-shadow=0,threads=cpu", "no signal"},
+                    Bad{"out=/o,asgct-gst-bracket=x", "share"},
                     Bad{"out=/o,gst-asgct=0,shadow-gst=0,asgct-shadow=0,edges=1", "traces that other checks take"}));
 
 }  // namespace
