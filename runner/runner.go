@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"misstep/internal/logctx"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -115,7 +116,6 @@ func New(config Config) (*Runner, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	config.Logger = config.Logger.With("runner", config.ID)
 	if config.Backoff == nil {
 		config.Backoff = func() backoff.BackOff {
 			b := backoff.NewExponentialBackOff()
@@ -154,6 +154,7 @@ func (r *Runner) retiring() bool {
 // with ctx's cause), or until the coordinator refuses its reports permanently. When ctx ends, running trials are cancelled, awaited
 // and handed back, and finished trials are reported if a coordinator answers within ten seconds. Call it once.
 func (r *Runner) Run(ctx context.Context) error {
+	ctx = logctx.With(ctx, slog.String("runner", r.config.ID))
 	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
 	defer r.await(cancelTrials)
 	checks, endChecks := context.WithCancel(ctx)
@@ -161,7 +162,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		endChecks()
 		if r.ready.answers != nil {
 			err := <-r.ready.answers // a check may be a JVM, which must not outlive Run
-			r.config.Logger.DebugContext(ctx, "the last check of readiness ended", "error", err)
+			r.config.Logger.DebugContext(ctx, "the last check of readiness ended", slog.Any("error", err))
 		}
 	}()
 	policy := r.config.Backoff()

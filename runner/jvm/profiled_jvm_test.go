@@ -183,9 +183,12 @@ func TestEndsUnderAProfiler(t *testing.T) {
 func TestProfilersThatDoNotStart(t *testing.T) {
 	withTally(t, "")
 	s := withProfilers(t)
-	for name, option := range map[string]string{"jfr": "stackdepth=banana", "async-profiler": "jstackdepth=0"} {
+	for name, options := range map[string][]string{
+		"jfr":            {"memorysize=1m", "threadbuffersize=2m"}, // each may be given, but not both
+		"async-profiler": {"begin=no_such_function"},
+	} {
 		r := profiled(17, name, "verified")
-		r.Profiler.Options = []string{option}
+		r.Profiler.Options = options
 		_, err := s.run(t, t.Context(), r)
 		require.ErrorContains(t, err, "start the profiler "+name+": ")
 		t.Log(err)
@@ -225,7 +228,7 @@ func TestRecipesThatCannotBeJudged(t *testing.T) {
 		{func(r *misstepv1.Recipe) { r.Profiler.Name = "honest" }, `unknown profiler "honest"`},
 		{func(*misstepv1.Recipe) {}, "no helper that reads recordings; build it with `make recording`"},
 		{func(r *misstepv1.Recipe) { r.Profiler.Name = "async-profiler" }, "no libasyncProfiler.so"},
-		{func(r *misstepv1.Recipe) { r.Profiler.Options = []string{"filename=x"} }, `unknown option "filename"`},
+		{func(r *misstepv1.Recipe) { r.Profiler.Options = []string{"filename=x"} }, "filename may not be given: the trial says where the recording is written"},
 	} {
 		r := profiled(17, "jfr", "verified")
 		c.change(r)
