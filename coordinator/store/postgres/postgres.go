@@ -12,7 +12,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"runtime"
 
@@ -82,26 +81,8 @@ func (s *Store) prepare(ctx context.Context) error {
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(goose.DialectPostgres, db, dir, goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(goose.NewGoMigration(81, &goose.GoFunc{RunTx: sqlrows.CountTrials(sqlrows.Dollar)}, nil)))
-	if err != nil {
-		return err
-	}
-	have, err := p.GetDBVersion(ctx)
-	if err != nil {
-		return err
-	}
-	sources := p.ListSources()
-	if newest := sources[len(sources)-1].Version; have > newest {
-		return fmt.Errorf("its schema has version %d, this program supports up to %d: use the newer misstep that wrote it", have,
-			newest)
-	}
-	_, err = p.Up(ctx)
-	return err
+	return sqlrows.Migrate(ctx, db, goose.DialectPostgres, migrations,
+		goose.NewGoMigration(81, &goose.GoFunc{RunTx: sqlrows.CountTrials(sqlrows.Dollar)}, nil))
 }
 
 // Close closes all connections.

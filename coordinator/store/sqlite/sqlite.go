@@ -83,26 +83,8 @@ func cannotWrite(path string, err error) bool {
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {
-	dir, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, dir, goose.WithDisableGlobalRegistry(true),
-		goose.WithGoMigrations(goose.NewGoMigration(11, &goose.GoFunc{RunTx: fillCombinations}, nil),
-			goose.NewGoMigration(40, &goose.GoFunc{RunTx: upgradeSignatures}, nil),
-			goose.NewGoMigration(81, &goose.GoFunc{RunTx: sqlrows.CountTrials(sqlrows.Question)}, nil)))
-	if err != nil {
-		return err
-	}
-	have, err := p.GetDBVersion(ctx)
-	if err != nil {
-		return err
-	}
-	sources := p.ListSources()
-	if newest := sources[len(sources)-1].Version; have > newest {
-		return fmt.Errorf("its schema has version %d, this program supports up to %d: use the newer misstep that wrote it", have,
-			newest)
-	}
-	_, err = p.Up(ctx)
-	return err
+	return sqlrows.Migrate(ctx, db, goose.DialectSQLite3, migrations,
+		goose.NewGoMigration(11, &goose.GoFunc{RunTx: fillCombinations}, nil),
+		goose.NewGoMigration(40, &goose.GoFunc{RunTx: upgradeSignatures}, nil),
+		goose.NewGoMigration(81, &goose.GoFunc{RunTx: sqlrows.CountTrials(sqlrows.Question)}, nil))
 }

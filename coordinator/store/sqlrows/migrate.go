@@ -4,10 +4,37 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"strings"
+
+	"github.com/pressly/goose/v3"
 
 	"misstep/coordinator/rates"
 )
+
+// Migrate migrates a database to the newest version: the folder migrations of files has those in SQL, and more those in Go. A
+// database of a newer version is refused.
+func Migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, files fs.FS, more ...*goose.Migration) error {
+	dir, err := fs.Sub(files, "migrations")
+	if err != nil {
+		return err
+	}
+	p, err := goose.NewProvider(dialect, db, dir, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(more...))
+	if err != nil {
+		return err
+	}
+	have, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return err
+	}
+	sources := p.ListSources()
+	if newest := sources[len(sources)-1].Version; have > newest {
+		return fmt.Errorf("its schema has version %d, this program supports up to %d: use the newer misstep that wrote it", have,
+			newest)
+	}
+	_, err = p.Up(ctx)
+	return err
+}
 
 // CountTrials returns a migration that counts the trials of versions which kept the texts of its combination with each trial.
 func CountTrials(d Dialect) func(context.Context, *sql.Tx) error {
