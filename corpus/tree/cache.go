@@ -9,16 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"misstep/corpus"
 	"misstep/internal/atomicfile"
+	"misstep/internal/filelock"
 )
-
-// lockPoll is how often a process looks whether another one has finished fetching the tree that both want.
-const lockPoll = 50 * time.Millisecond
 
 // Cache is a folder of trees, each below the digits of its digest, for all processes of this host. Its methods are safe for
 // concurrent use.
@@ -157,20 +154,7 @@ func lockFile(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch {
-		case err == nil:
-			return func() { _ = file.Close() }, nil
-		case !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR):
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), file.Close())
-		case <-time.After(lockPoll):
-		}
-	}
+	return filelock.Wait(ctx, file, nil)
 }
 
 // explain adds how much space a tree needs to an error of a full disk.

@@ -9,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"misstep/catalogue"
 	"misstep/corpus/tree"
 	"misstep/internal/atomicfile"
+	"misstep/internal/filelock"
 )
 
 // Progress receives what Add is doing: the step in a few words, and the bytes done of the total, or zeros when these are unknown.
@@ -255,21 +255,5 @@ func (c *Catalogue) lock(ctx context.Context, name string, options AddOptions) (
 	if err != nil {
 		return nil, err
 	}
-	for waited := false; ; waited = true {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { _ = file.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
-		}
-		if !waited {
-			options.report("waiting for another import under this name", 0, 0)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), file.Close())
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	return filelock.Wait(ctx, file, func() { options.report("waiting for another import under this name", 0, 0) })
 }

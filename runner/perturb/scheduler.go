@@ -15,6 +15,7 @@ import (
 
 	"misstep/bpf"
 	"misstep/internal/capped"
+	"misstep/internal/filelock"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/schedule"
@@ -75,22 +76,11 @@ func (x Scheduler) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("wait for the scheduler: %w", err)
 	}
-	poll := time.NewTicker(50 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("wait for the scheduler: lock %s: %w", path, err), f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), f.Close())
-		case <-poll.C:
-		}
+	unlock, err = filelock.Wait(ctx, f, nil)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the scheduler: %w", err)
 	}
+	return unlock, nil
 }
 
 type session struct {
