@@ -20,6 +20,7 @@ import (
 	"misstep/app/retention"
 	"misstep/bundle/share"
 	"misstep/coordinator"
+	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
@@ -42,7 +43,7 @@ type Coordinator struct {
 	stopRunning func()
 }
 
-// Place is where a coordinator keeps everything.
+// Place is where a coordinator keeps everything, and who may call it.
 type Place struct {
 	// Dir is its folder, with the store.
 	Dir string
@@ -52,6 +53,8 @@ type Place struct {
 	Blobs string
 	// Retention is what it removes by itself.
 	Retention retention.Plan
+	// Access is who may call; the zero value lets everybody who can connect do everything.
+	Access access.Options
 }
 
 // Open opens or makes the folder of a coordinator: the store, and the corpus. The sources extra are served as well. Shared bundles
@@ -84,6 +87,7 @@ func Open(
 		config.Store = metrics.Store(st)
 		options = append(options, metrics.ServerOptions()...)
 	}
+	options = append(options, access.ServerOptions(place.Access)...) // after the metrics, which count what is refused too
 	server := grpc.NewServer(options...)
 	c := coordinator.New(config)
 	c.Register(server)

@@ -3360,7 +3360,7 @@ var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xd1\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/access.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xd1\x02\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
@@ -3596,32 +3596,35 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xd7\x0e\n" +
-	"\fAdminService\x12W\n" +
-	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\x12T\n" +
-	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\x12N\n" +
-	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\x12K\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xa0\x10\n" +
+	"\fAdminService\x12b\n" +
+	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12[\n" +
+	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\x05\x9a\xd2\x18\x01\x01\x12U\n" +
+	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\"\x05\x9a\xd2\x18\x01\x01\x12R\n" +
 	"\n" +
-	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\x12Q\n" +
-	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\x12H\n" +
-	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\x12N\n" +
-	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\x12Q\n" +
-	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\x12E\n" +
-	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\x12K\n" +
+	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\"\x05\x9a\xd2\x18\x01\x01\x12\\\n" +
+	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12S\n" +
+	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12U\n" +
+	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\x05\x9a\xd2\x18\x01\x01\x12X\n" +
+	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\"\x05\x9a\xd2\x18\x01\x01\x12L\n" +
+	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\"\x05\x9a\xd2\x18\x01\x01\x12R\n" +
 	"\n" +
-	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\x12T\n" +
-	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\x12Q\n" +
-	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\x12Q\n" +
-	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\x12T\n" +
-	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\x12Q\n" +
-	"\fPutKnownBugs\x12\x1f.misstep.v1.PutKnownBugsRequest\x1a .misstep.v1.PutKnownBugsResponse\x12W\n" +
-	"\x0eRemoveKnownBug\x12!.misstep.v1.RemoveKnownBugRequest\x1a\".misstep.v1.RemoveKnownBugResponse\x12T\n" +
-	"\rListKnownBugs\x12 .misstep.v1.ListKnownBugsRequest\x1a!.misstep.v1.ListKnownBugsResponse\x12`\n" +
-	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\x12Z\n" +
-	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\x12`\n" +
-	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\x12c\n" +
-	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponse\x12N\n" +
-	"\vRecordClean\x12\x1e.misstep.v1.RecordCleanRequest\x1a\x1f.misstep.v1.RecordCleanResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\"\x05\x9a\xd2\x18\x01\x01\x12_\n" +
+	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12\\\n" +
+	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12\\\n" +
+	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12[\n" +
+	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\"\x05\x9a\xd2\x18\x01\x01\x12\\\n" +
+	"\fPutKnownBugs\x12\x1f.misstep.v1.PutKnownBugsRequest\x1a .misstep.v1.PutKnownBugsResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12b\n" +
+	"\x0eRemoveKnownBug\x12!.misstep.v1.RemoveKnownBugRequest\x1a\".misstep.v1.RemoveKnownBugResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12[\n" +
+	"\rListKnownBugs\x12 .misstep.v1.ListKnownBugsRequest\x1a!.misstep.v1.ListKnownBugsResponse\"\x05\x9a\xd2\x18\x01\x01\x12l\n" +
+	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\"\n" +
+	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01\x12a\n" +
+	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\"\x05\x9a\xd2\x18\x01\x01\x12g\n" +
+	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\"\x05\x9a\xd2\x18\x01\x01\x12o\n" +
+	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponse\"\n" +
+	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01\x12Z\n" +
+	"\vRecordClean\x12\x1e.misstep.v1.RecordCleanRequest\x1a\x1f.misstep.v1.RecordCleanResponse\"\n" +
+	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_admin_proto_rawDescOnce sync.Once
@@ -3829,6 +3832,7 @@ func file_misstep_v1_admin_proto_init() {
 	if File_misstep_v1_admin_proto != nil {
 		return
 	}
+	file_misstep_v1_access_proto_init()
 	file_misstep_v1_campaign_proto_init()
 	file_misstep_v1_finding_proto_init()
 	file_misstep_v1_lease_proto_init()

@@ -927,7 +927,7 @@ var File_misstep_v1_corpus_proto protoreflect.FileDescriptor
 const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/corpus.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\".\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/access.proto\".\n" +
 	"\x12FindMissingRequest\x12\x18\n" +
 	"\adigests\x18\x01 \x03(\tR\adigests\"/\n" +
 	"\x13FindMissingResponse\x12\x18\n" +
@@ -975,18 +975,19 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"'\n" +
 	"\x0fAddEntryRequest\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\"\x12\n" +
-	"\x10AddEntryResponse2\xd7\x04\n" +
-	"\rCorpusService\x12N\n" +
-	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\x12;\n" +
-	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse0\x01\x12>\n" +
-	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse(\x01\x12H\n" +
-	"\tSignReads\x12\x1c.misstep.v1.SignReadsRequest\x1a\x1d.misstep.v1.SignReadsResponse\x12K\n" +
+	"\x10AddEntryResponse2\x9c\x05\n" +
+	"\rCorpusService\x12V\n" +
+	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\"\x06\x9a\xd2\x18\x02\x01\x04\x12C\n" +
+	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse\"\x06\x9a\xd2\x18\x02\x01\x040\x01\x12G\n" +
+	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse\"\a\x9a\xd2\x18\x03\x02\x03\x04(\x01\x12P\n" +
+	"\tSignReads\x12\x1c.misstep.v1.SignReadsRequest\x1a\x1d.misstep.v1.SignReadsResponse\"\x06\x9a\xd2\x18\x02\x01\x04\x12T\n" +
 	"\n" +
-	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\x12K\n" +
+	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\"\a\x9a\xd2\x18\x03\x02\x03\x04\x12S\n" +
 	"\n" +
-	"ListChunks\x12\x1d.misstep.v1.ListChunksRequest\x1a\x1e.misstep.v1.ListChunksResponse\x12N\n" +
-	"\vListEntries\x12\x1e.misstep.v1.ListEntriesRequest\x1a\x1f.misstep.v1.ListEntriesResponse\x12E\n" +
-	"\bAddEntry\x12\x1b.misstep.v1.AddEntryRequest\x1a\x1c.misstep.v1.AddEntryResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"ListChunks\x12\x1d.misstep.v1.ListChunksRequest\x1a\x1e.misstep.v1.ListChunksResponse\"\x06\x9a\xd2\x18\x02\x01\x04\x12U\n" +
+	"\vListEntries\x12\x1e.misstep.v1.ListEntriesRequest\x1a\x1f.misstep.v1.ListEntriesResponse\"\x05\x9a\xd2\x18\x01\x01\x12Q\n" +
+	"\bAddEntry\x12\x1b.misstep.v1.AddEntryRequest\x1a\x1c.misstep.v1.AddEntryResponse\"\n" +
+	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_corpus_proto_rawDescOnce sync.Once
@@ -1057,6 +1058,7 @@ func file_misstep_v1_corpus_proto_init() {
 	if File_misstep_v1_corpus_proto != nil {
 		return
 	}
+	file_misstep_v1_access_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

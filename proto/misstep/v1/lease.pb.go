@@ -452,7 +452,7 @@ var File_misstep_v1_lease_proto protoreflect.FileDescriptor
 const file_misstep_v1_lease_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/lease.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xa7\x01\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/access.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xa7\x01\n" +
 	"\x12SynchronizeRequest\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x12)\n" +
 	"\x04held\x18\x02 \x03(\v2\x15.misstep.v1.HeldLeaseR\x04held\x12\x1d\n" +
@@ -482,9 +482,9 @@ const file_misstep_v1_lease_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x04 \x01(\tR\n" +
 	"campaignId\x12\x14\n" +
 	"\x05trial\x18\x05 \x01(\x04R\x05trial\x12!\n" +
-	"\ftrace_parent\x18\x06 \x01(\tR\vtraceParent2^\n" +
-	"\fLeaseService\x12N\n" +
-	"\vSynchronize\x12\x1e.misstep.v1.SynchronizeRequest\x1a\x1f.misstep.v1.SynchronizeResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\ftrace_parent\x18\x06 \x01(\tR\vtraceParent2e\n" +
+	"\fLeaseService\x12U\n" +
+	"\vSynchronize\x12\x1e.misstep.v1.SynchronizeRequest\x1a\x1f.misstep.v1.SynchronizeResponse\"\x05\x9a\xd2\x18\x01\x04B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_lease_proto_rawDescOnce sync.Once
@@ -536,6 +536,7 @@ func file_misstep_v1_lease_proto_init() {
 	if File_misstep_v1_lease_proto != nil {
 		return
 	}
+	file_misstep_v1_access_proto_init()
 	file_misstep_v1_recipe_proto_init()
 	file_misstep_v1_run_proto_init()
 	file_misstep_v1_lease_proto_msgTypes[2].OneofWrappers = []any{

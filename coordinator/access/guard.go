@@ -1,0 +1,143 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Options of a coordinator's server.
+type Options struct {
+	// Authenticators tell who calls; the first that finds its kind of credential decides. Without any, whoever can connect is a
+	// Local caller who may do everything.
+	Authenticators []Authenticator
+}
+
+// ServerOptions authenticates each call, refuses it unless the caller has a role that the proto asks for, and puts the caller into
+// its context.
+func ServerOptions(o Options) []grpc.ServerOption {
+	g := guard(o)
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.unary), grpc.ChainStreamInterceptor(g.stream)}
+}
+
+type guard Options
+
+func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	c, err := g.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	return handle(With(ctx, c), request)
+}
+
+func (g guard) stream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	c, err := g.admit(s.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	return handle(server, &stream{ServerStream: s, ctx: With(s.Context(), c)})
+}
+
+// stream is a stream whose context has the caller.
+type stream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *stream) Context() context.Context { return s.ctx }
+
+// admit returns who calls, or why the call is refused.
+func (g guard) admit(ctx context.Context, name string) (*Caller, error) {
+	method := MethodOf(name)
+	anyone := slices.Contains(method.Roles, misstepv1.Role_ROLE_ANYONE)
+	c, err := g.authenticate(ctx)
+	if anyone && (err != nil || c == nil) {
+		return &Caller{Name: "anonymous", Kind: KindUnspecified, Address: address(ctx)}, nil
+	}
+	if err != nil {
+		return nil, unauthenticated(err)
+	}
+	if c == nil {
+		return nil, status.Error(codes.Unauthenticated, "this coordinator asks who calls: run `misstep login`, or give a token in "+
+			"MISSTEP_TOKEN; runners give --tls-cert and --tls-key")
+	}
+	if anyone || c.satisfies(method) {
+		return c, nil
+	}
+	return nil, status.Error(codes.PermissionDenied, refusal(c, name, method))
+}
+
+// authenticate returns nil when there is no credential.
+func (g guard) authenticate(ctx context.Context) (*Caller, error) {
+	if len(g.Authenticators) == 0 {
+		c := From(context.Background())
+		c.Address = address(ctx)
+		return c, nil
+	}
+	for _, authenticate := range g.Authenticators {
+		found, err := authenticate(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			c := *found // authenticators may keep theirs
+			c.Address = address(ctx)
+			return &c, nil
+		}
+	}
+	return nil, nil
+}
+
+func address(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return ""
+}
+
+func unauthenticated(err error) error {
+	if s, ok := status.FromError(err); ok {
+		return s.Err()
+	}
+	return status.Error(codes.Unauthenticated, err.Error())
+}
+
+// satisfies reports whether the caller has one of the roles of a call.
+func (c *Caller) satisfies(m Method) bool {
+	return slices.ContainsFunc(m.Roles, func(role misstepv1.Role) bool {
+		return role == misstepv1.Role_ROLE_AUTHENTICATED || c.May(role, "") || m.ByProject && c.MayAnywhere(role)
+	})
+}
+
+// refusal says who may not do what, and what it takes.
+func refusal(c *Caller, name string, m Method) string {
+	call := name[strings.LastIndexByte(name, '/')+1:]
+	if len(m.Roles) == 0 {
+		return fmt.Sprintf("%s: no role may call it", call)
+	}
+	var needed, has []string
+	for _, role := range m.Roles {
+		needed = append(needed, RoleName(role))
+	}
+	for _, g := range c.Grants {
+		has = append(has, g.String())
+	}
+	where := " in every project"
+	if m.ByProject {
+		where = ""
+	}
+	granted := "nothing"
+	if len(has) > 0 {
+		granted = strings.Join(has, ", ")
+	}
+	return fmt.Sprintf("%s may not call %s: it needs the role %s%s, granted is %s; an admin can grant it with `misstep access grant`",
+		c.Name, call, strings.Join(needed, " or "), where, granted)
+}
