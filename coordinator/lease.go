@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -118,6 +119,8 @@ type report struct {
 	// hits are the findings that its outcome shows, and outcome what is stored of it.
 	hits    []triage.Hit
 	outcome *misstepv1.Outcome
+	// encoded is the outcome in its binary form.
+	encoded []byte
 	// malformed is why the outcome cannot be recorded.
 	malformed error
 }
@@ -131,6 +134,7 @@ func (s *Server) judge(req *misstepv1.SynchronizeRequest) []report {
 			if r.malformed = checkOutcome(o); r.malformed == nil {
 				r.hits = triage.Triage(o)
 				r.outcome = triage.Slim(o, r.hits)
+				r.encoded, r.malformed = proto.Marshal(r.outcome)
 			}
 		}
 		all[i] = r
@@ -177,7 +181,7 @@ func (s *Server) complete(ctx context.Context, tx store.Tx, l *store.Lease, r re
 		}
 		ids = append(ids, h.ID)
 	}
-	return s.queue.Complete(tx, l, r.outcome, ids, now)
+	return s.queue.Complete(tx, l, queue.Result{Outcome: r.outcome, Encoded: r.encoded, FindingIDs: ids}, now)
 }
 
 // noteLate logs a result that nobody waits for: either it was recorded before and the acknowledgement was lost, or its lease was

@@ -59,7 +59,7 @@ func (s *Server) Load(ctx context.Context) (Load, error) {
 		}
 		load.Campaigns = uint64(len(campaigns))
 		for _, c := range campaigns {
-			jobs, err := tx.Jobs(c.ID)
+			jobs, err := tx.CountJobs(c.ID)
 			if err != nil {
 				return err
 			}
@@ -68,7 +68,7 @@ func (s *Server) Load(ctx context.Context) (Load, error) {
 				return err
 			}
 			load.Running += running
-			load.Waiting += queue.Waiting(c, uint64(len(jobs)), now)
+			load.Waiting += queue.Waiting(c, jobs, now)
 		}
 		for _, r := range s.live.Runners() {
 			if now.Sub(r.GetLastCall().AsTime()) <= s.config.LeaseTime {

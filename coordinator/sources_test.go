@@ -70,7 +70,9 @@ func TestStrategyLearns(t *testing.T) {
 			if jdk == "b" {
 				hits = []string{"F1"}
 			}
-			return q.Complete(tx, leases[0], &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}, hits, now)
+			return q.Complete(tx, leases[0], queue.Result{
+				Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}, FindingIDs: hits,
+			}, now)
 		}))
 	}
 	assert.Equal(t, []string{"a", "b", "b", "b", "b", "b"}, order)

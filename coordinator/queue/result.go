@@ -8,19 +8,30 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Complete records the outcome of a lease and deletes the lease. The caller has made sure that the lease is live; findingIDs are
-// the findings that the outcome shows.
-func (q *Queue) Complete(tx store.Tx, l *store.Lease, o *misstepv1.Outcome, findingIDs []string, now time.Time) error {
+// Result is what a trial ended with.
+type Result struct {
+	Outcome *misstepv1.Outcome
+	// Encoded, unless nil, is Outcome in its binary form.
+	Encoded []byte
+	// FindingIDs are the findings that the outcome shows.
+	FindingIDs []string
+}
+
+// Complete records the result of a lease and deletes the lease. The caller has made sure that the lease is live.
+func (q *Queue) Complete(tx store.Tx, l *store.Lease, r Result, now time.Time) error {
 	c, err := tx.Campaign(l.Job.Campaign)
 	if err != nil {
 		return err
 	}
-	t := &store.Trial{Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Outcome: o, FindingIDs: findingIDs, Ended: now}
+	t := &store.Trial{
+		Campaign: c.ID, Index: l.Job.Index, Recipe: l.Recipe, Outcome: r.Outcome, Encoded: r.Encoded, FindingIDs: r.FindingIDs,
+		Ended: now,
+	}
 	if err := tx.AddTrial(t); err != nil {
 		return err
 	}
 	ownTally(c)
-	addOutcome(c.Tally, o, l.Recipe.GetJdk(), findingIDs)
+	addOutcome(c.Tally, r.Outcome, l.Recipe.GetJdk(), r.FindingIDs)
 	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
 		return err
 	}

@@ -276,7 +276,10 @@ type Trial struct {
 	Index    uint64
 	Recipe   *misstepv1.Recipe
 	// Outcome, or nil when Failure is set.
-	Outcome    *misstepv1.Outcome
+	Outcome *misstepv1.Outcome
+	// Encoded, unless nil, is Outcome in its binary form, for AddTrial: who encodes it before the transaction holds up no other.
+	// Lists have none.
+	Encoded    []byte
 	Failure    *misstepv1.InfrastructureFailure
 	FindingIDs []string
 	Ended      time.Time

@@ -188,7 +188,7 @@ func (t *tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 func cloneTrial(t *store.Trial) *store.Trial {
 	out := *t
 	out.Recipe = proto.CloneOf(t.Recipe)
-	out.Outcome = proto.CloneOf(t.Outcome)
+	out.Outcome, out.Encoded = proto.CloneOf(t.Outcome), nil
 	out.Failure = proto.CloneOf(t.Failure)
 	out.FindingIDs = slices.Clone(t.FindingIDs)
 	out.Ended = utc(t.Ended)

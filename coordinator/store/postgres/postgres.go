@@ -134,6 +134,9 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 		if !tx.Wrote() {
 			return nil
 		}
+		if err := tx.Finish(); err != nil {
+			return c.failed(err)
+		}
 		err = c.commit(ctx, s.writer, number)
 		inDoubt = err != nil && c.lost()
 		return c.failed(err)

@@ -46,7 +46,11 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 			_, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
-	if err := f(sqlrows.New(ctx, w, sqlrows.Question)); err != nil {
+	tx := sqlrows.New(ctx, w, sqlrows.Question)
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := tx.Finish(); err != nil {
 		return err
 	}
 	if _, err := w.conn.ExecContext(context.WithoutCancel(ctx), "COMMIT"); err != nil {

@@ -67,7 +67,11 @@ func (t *Tx) Campaigns(runningOnly bool) ([]*store.Campaign, error) {
 
 const jobColumns = "campaign, idx, failures, lost, not_before, recipe, template, needs"
 
-var putJob = upsert("jobs", "campaign, idx", jobColumns)
+const updateJob = "UPDATE jobs SET failures = ?, lost = ?, not_before = ?, recipe = ?, template = ?, needs = ? " +
+	"WHERE campaign = ? AND idx = ?"
+
+var insertJob = "INSERT INTO jobs (" + jobColumns + ") VALUES (" + parameters(jobColumns) +
+	") ON CONFLICT (campaign, idx) DO NOTHING"
 
 // PutJob implements store.Tx.
 func (t *Tx) PutJob(j store.Job) error {
@@ -75,14 +79,27 @@ func (t *Tx) PutJob(j store.Job) error {
 	if err != nil {
 		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
 	}
-	return t.Exec("store a waiting job of campaign "+j.Campaign, putJob,
-		j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, template, j.Needs)
+	what := "store a waiting job of campaign " + j.Campaign
+	values := []any{j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, template, j.Needs}
+	n, err := t.change(what, insertJob, values...)
+	if err != nil {
+		return err
+	}
+	if n > 0 {
+		t.addQueued(j.Campaign, queued{jobs: 1})
+		return nil
+	}
+	return t.Exec(what, updateJob, append(values[2:], values[:2]...)...)
 }
 
 // DeleteJob implements store.Tx.
 func (t *Tx) DeleteJob(campaign string, index uint64) error {
-	return t.Exec("delete a waiting job of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx = ?", campaign,
+	n, err := t.change("delete a waiting job of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx = ?", campaign,
 		int64(index))
+	if n > 0 {
+		t.addQueued(campaign, queued{jobs: -1})
+	}
+	return err
 }
 
 func scanJob(scan func(...any) error) (partial[*store.Job], error) {
@@ -124,13 +141,4 @@ func (t *Tx) ReadyJobs(f store.ReadyFilter) ([]store.Job, error) {
 	}
 	return t.listJobs("ready jobs", "SELECT "+jobColumns+" FROM jobs WHERE campaign = ? AND idx >= ? AND not_before <= ? "+
 		"AND needs IN (?"+strings.Repeat(",?", len(f.Capabilities))+") ORDER BY idx LIMIT ?", append(args, f.Limit)...)
-}
-
-// CountJobs implements store.Tx.
-func (t *Tx) CountJobs(campaign string) (uint64, error) {
-	var n int64
-	if err := t.row("SELECT count(*) FROM jobs WHERE campaign = ?", campaign)(&n); err != nil {
-		return 0, fmt.Errorf("count the waiting jobs of campaign %s: %w", campaign, err)
-	}
-	return uint64(n), nil
 }

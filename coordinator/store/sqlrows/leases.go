@@ -1,6 +1,7 @@
 package sqlrows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,23 +15,50 @@ const leaseColumns = "id, runner, campaign, idx, failures, lost, recipe, templat
 var putLease = "INSERT INTO leases (" + leaseColumns + ") SELECT " + parameters(leaseColumns) +
 	" WHERE NOT EXISTS (SELECT 1 FROM leases WHERE campaign = ? AND idx = ? AND id <> ?)" + replace("id", leaseColumns)
 
-// PutLease implements store.Tx.
+// renewLease changes a lease that stays with its trial.
+const renewLease = "UPDATE leases SET runner = ?, failures = ?, lost = ?, recipe = ?, template = ?, granted = ?, deadline = ? " +
+	"WHERE id = ? AND campaign = ? AND idx = ?"
+
+// PutLease implements store.Tx. Most leases that are put one by one are renewed.
 func (t *Tx) PutLease(l *store.Lease) error {
-	values, err := t.leaseRow(l)
+	v, err := t.leaseRow(l)
 	if err != nil {
 		return err
 	}
-	campaign, index := l.Job.Campaign, int64(l.Job.Index)
-	n, err := t.change("store lease "+l.ID, putLease, append(values, campaign, index, l.ID)...)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("store lease %s: a lease for trial %d of campaign %s: %w", l.ID, index, campaign, store.ErrExists)
+	what := "store lease " + l.ID
+	n, err := t.change(what, renewLease, v[1], v[4], v[5], v[6], v[7], v[8], v[9], v[0], v[2], v[3])
+	if err != nil || n > 0 {
+		return err
 	}
-	return err
+	var before string // the campaign that it had
+	err = t.row("SELECT campaign FROM leases WHERE id = ?", l.ID)(&before)
+	moved := err == nil
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	n, err = t.change(what, putLease, append(v, v[2], v[3], l.ID)...)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("%s: a lease for trial %d of campaign %s: %w", what, l.Job.Index, l.Job.Campaign, store.ErrExists)
+	}
+	if moved {
+		t.addQueued(before, queued{leases: -1})
+	}
+	t.addQueued(l.Job.Campaign, queued{leases: 1})
+	return nil
 }
 
 // AddLeases implements store.Bulk.
 func (t *Tx) AddLeases(all []*store.Lease) error {
-	return insert(t, "leases", "leases", leaseColumns, " ON CONFLICT DO NOTHING", all, t.leaseRow)
+	if err := insert(t, "leases", "leases", leaseColumns, " ON CONFLICT DO NOTHING", all, t.leaseRow); err != nil {
+		return err
+	}
+	for _, l := range all {
+		t.addQueued(l.Job.Campaign, queued{leases: 1})
+	}
+	return nil
 }
 
 func (t *Tx) leaseRow(l *store.Lease) ([]any, error) {
@@ -51,18 +79,21 @@ func (t *Tx) DeleteLeases(ids []string) error {
 		for i, id := range chunk {
 			args[i] = id
 		}
-		if err := t.Exec("delete leases", "DELETE FROM leases WHERE id IN (?"+strings.Repeat(",?", len(chunk)-1)+")",
-			args...); err != nil {
+		t.wrote = true
+		campaigns, err := List(t, "deleted leases", func(scan func(...any) error) (c string, err error) { return c, scan(&c) },
+			"DELETE FROM leases WHERE id IN (?"+strings.Repeat(",?", len(chunk)-1)+") RETURNING campaign", args...)
+		if err != nil {
 			return err
+		}
+		for _, c := range campaigns {
+			t.addQueued(c, queued{leases: -1})
 		}
 	}
 	return nil
 }
 
 // DeleteLease implements store.Tx.
-func (t *Tx) DeleteLease(id string) error {
-	return t.Exec("delete lease "+id, "DELETE FROM leases WHERE id = ?", id)
-}
+func (t *Tx) DeleteLease(id string) error { return t.DeleteLeases([]string{id}) }
 
 func scanLease(scan func(...any) error) (partial[*store.Lease], error) {
 	var (
@@ -110,13 +141,4 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	}
 	rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
 	return whole(t, rows, err)
-}
-
-// CountLeases implements store.Tx.
-func (t *Tx) CountLeases(campaign string) (uint64, error) {
-	var n int64
-	if err := t.row("SELECT count(*) FROM leases WHERE campaign = ?", campaign)(&n); err != nil {
-		return 0, fmt.Errorf("count the leases of campaign %s: %w", campaign, err)
-	}
-	return uint64(n), nil
 }

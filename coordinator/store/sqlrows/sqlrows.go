@@ -64,6 +64,8 @@ type Tx struct {
 	templates map[int64]*misstepv1.Recipe
 	// known are the combinations, once they have been read.
 	known map[int64]rates.Combination
+	// queued are the changes that Finish writes, by campaign.
+	queued map[string]queued
 }
 
 // New returns the rows that t sees; ctx limits each statement.

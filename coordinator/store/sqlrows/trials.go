@@ -52,7 +52,10 @@ func (t *Tx) addTrials(columns string, all []*store.Trial, row func(counted) ([]
 
 func (t *Tx) trialRow(trial counted) ([]any, error) {
 	recipe, template, err1 := t.writeRecipe(trial.Recipe)
-	outcome, err2 := Marshal(trial.Outcome)
+	outcome, err2 := any(trial.Encoded), error(nil)
+	if trial.Encoded == nil {
+		outcome, err2 = Marshal(trial.Outcome)
+	}
 	failure, err3 := Marshal(trial.Failure)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("write trial %d of campaign %s: %w", trial.Index, trial.Campaign, err)

@@ -78,6 +78,9 @@ func trials(t *testing.T, s store.Store) {
 		{Campaign: "C1", Index: 3, Recipe: &misstepv1.Recipe{}, Failure: &misstepv1.InfrastructureFailure{Message: "m"}, Ended: t0},
 		{Campaign: "C1", Index: 4, Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}, Ended: t0},
 	}
+	var err error
+	rows[0].Encoded, err = proto.Marshal(rows[0].Outcome)
+	require.NoError(t, err)
 	update(t, s, func(tx store.Tx) {
 		for _, r := range rows {
 			require.NoError(t, tx.AddTrial(r))
@@ -87,6 +90,7 @@ func trials(t *testing.T, s store.Store) {
 		list, err := tx.Trials("C1", 0, 100)
 		require.NoError(t, err)
 		require.Len(t, list, 3)
+		assert.Nil(t, list[0].Encoded)
 		assert.IsIncreasing(t, []uint64{list[0].ID, list[1].ID, list[2].ID})
 		assert.Equal(t, []uint64{7, 3, 4}, []uint64{list[0].Index, list[1].Index, list[2].Index}, "in order of their end")
 		equal(t, rows[0].Recipe, list[0].Recipe)

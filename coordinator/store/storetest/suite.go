@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"reproductions", reproductions},
 		{"leases", leases},
 		{"one lease for a trial", oneLease},
+		{"numbers of jobs and leases", queued},
 		{"trials", trials},
 		{"one result for a trial", oneResult},
 		{"another outcome for a trial", putOutcome},
