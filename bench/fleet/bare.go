@@ -23,14 +23,14 @@ func bare(ctx context.Context, db database) (rate float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	e, err := campaign.NewExpansion(submission(1e7))
+	e, err := campaign.NewExpansion(submission(filledSize))
 	if err != nil {
 		return 0, err
 	}
 	const long = 5 * time.Second
 	begin, n := time.Now(), uint64(0)
 	for ; time.Since(begin) < long; n += bareBatch {
-		leases, results := rows(e, n, begin)
+		leases, results := rows(e, "C1", n, bareBatch, begin)
 		if err := st.Update(ctx, func(tx store.Tx) error { return insert(tx, leases, results) }); err != nil {
 			return 0, err
 		}
@@ -38,12 +38,12 @@ func bare(ctx context.Context, db database) (rate float64, err error) {
 	return float64(n) / time.Since(begin).Seconds(), nil
 }
 
-// rows returns the leases from an index on, and the results of as many trials before it.
-func rows(e *campaign.Expansion, from uint64, now time.Time) (leases []*store.Lease, results []*store.Trial) {
-	for i := from; i < from+bareBatch; i++ {
+// rows returns leases for n trials of a campaign from an index on, and their results.
+func rows(e *campaign.Expansion, of string, from, n uint64, now time.Time) (leases []*store.Lease, results []*store.Trial) {
+	for i := from; i < from+n; i++ {
 		leases = append(leases, &store.Lease{
 			ID: fmt.Sprintf("L%016x", i*0x9e3779b97f4a7c15), Runner: fmt.Sprintf("sim-%05d", i%bareBatch),
-			Job: store.Job{Campaign: "C1", Index: i}, Recipe: e.Recipe(i%e.Size(), i), Granted: now, Deadline: now,
+			Job: store.Job{Campaign: of, Index: i}, Recipe: e.Recipe(i%e.Size(), i), Granted: now, Deadline: now,
 		})
 		o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
 		for _, check := range leases[len(leases)-1].Recipe.GetChecks() {
@@ -51,7 +51,7 @@ func rows(e *campaign.Expansion, from uint64, now time.Time) (leases []*store.Le
 		}
 		o.Signals = &misstepv1.SignalCount{Sent: 1000, Delivered: 1000, Answered: 1000}
 		results = append(results, &store.Trial{
-			Campaign: "C1", Index: i, Recipe: leases[len(leases)-1].Recipe, Outcome: o, Ended: now,
+			Campaign: of, Index: i, Recipe: leases[len(leases)-1].Recipe, Outcome: o, Ended: now,
 		})
 	}
 	return leases, results

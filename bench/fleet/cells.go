@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"misstep/bench"
-	"misstep/internal/testenv/pgtest"
 )
 
 // cell is one measurement.
@@ -16,8 +15,10 @@ type cell struct {
 	Store        string
 	Coordinators int
 	Runners      int
-	// Size of each campaign in trials, and results that the store held before.
-	Size, Stored uint64
+	// Size of each campaign in trials, and results that the store held before: those that it was filled up to, and all.
+	Size, Filled, Stored uint64
+	// Observed is what the coordinator measures and exports of itself.
+	Observed string `json:",omitempty"`
 	// PerSecond are results with their next leases.
 	PerSecond float64
 	P50, P99  time.Duration
@@ -28,62 +29,28 @@ type cell struct {
 	Failed, Idle uint64
 	// RunnersCPU is the time of the simulated runners for a call: they share the machine.
 	RunnersCPU time.Duration
+	// Elsewhere is the number of processors that were busy with something else: a PostgreSQL server, and others on the machine.
+	Elsewhere float64
 }
 
 // results are what was measured.
 type results struct {
+	options options
+	until   time.Time
 	Cells   []cell
 	Bare    map[string]float64 // results a second by store
 	planned int
 }
 
-// database is a kind of store that is measured.
-type database struct {
-	name string
-	// url names an empty store, bare another one.
-	url, bare    string
-	coordinators int
-}
-
-// databases makes the stores; the caller calls remove.
-func databases(ctx context.Context, dir string) (all []database, remove func(), err error) {
-	all = []database{
-		{name: "sqlite", url: filepath.Join(dir, "store"), bare: filepath.Join(dir, "bare"), coordinators: 1},
-		{name: "memory", url: "memory:", bare: "memory:", coordinators: 1},
-	}
-	if _, err := pgtest.Binaries(); err != nil {
-		bench.Note("PostgreSQL is not measured: %v", err)
-		return all, func() {}, nil
-	}
-	// As durable as one in use, and with more memory than its defaults.
-	server, err := pgtest.New("shared_buffers=1GB", "max_wal_size=8GB")
-	if err != nil {
-		return nil, nil, fmt.Errorf("start PostgreSQL: %w", err)
-	}
-	for _, n := range []int{1, 2} {
-		url, err1 := server.Create(ctx, fmt.Sprintf("fleet%d", n))
-		bare, err2 := server.Create(ctx, fmt.Sprintf("bare%d", n))
-		if err := errors.Join(err1, err2); err != nil {
-			server.Remove()
-			return nil, nil, fmt.Errorf("make a database: %w", err)
-		}
-		all = append(all, database{name: "postgres", url: url, bare: bare, coordinators: n})
-	}
-	return all, server.Remove, nil
-}
-
 // measure measures cell after cell until the time is over.
-func (r *results) measure(ctx context.Context, dir string, until time.Time) error {
-	all, remove, err := databases(ctx, dir)
+func (r *results) measure(ctx context.Context, dir string) error {
+	all, remove, err := databases(ctx, dir, r.options.stores)
 	if err != nil {
 		return err
 	}
 	defer remove()
-	r.planned, r.Bare = len(all)*len(fleets)*len(sizes), map[string]float64{}
+	r.Bare = map[string]float64{}
 	for _, db := range all {
-		if r.Bare[db.name] > 0 {
-			continue
-		}
 		rate, err := bare(ctx, db)
 		if err != nil {
 			return fmt.Errorf("bare inserts into %s: %w", db.name, err)
@@ -91,44 +58,111 @@ func (r *results) measure(ctx context.Context, dir string, until time.Time) erro
 		r.Bare[db.name] = rate
 		bench.Note("%s: %.0f bare inserts a second", db.name, rate)
 	}
-	// The largest campaigns first: they matter most when the budget is short.
-	for i := range sizes {
-		for _, runners := range fleets {
-			for _, db := range all {
-				// Connecting ten thousand runners takes as long as measuring them.
-				if time.Until(until) < 3*measured {
-					return nil
-				}
-				c := cell{Store: db.name, Coordinators: db.coordinators, Runners: runners, Size: sizes[len(sizes)-1-i]}
-				if db.name != "memory" {
-					for _, earlier := range r.Cells {
-						if earlier.Store == db.name && earlier.Coordinators == db.coordinators {
-							c.Stored += uint64(earlier.PerSecond * measured.Seconds())
-						}
-					}
-				}
-				if err := c.measure(ctx, db); err != nil {
-					return fmt.Errorf("measure %d runners on %s: %w", runners, db.name, err)
-				}
-				bench.Note("%s × %d, %d runners, campaigns of %d: %.0f a second, p50 %v, p99 %v, a call %v of the coordinator, "+
-					"%v of the runner", c.Store, c.Coordinators, c.Runners, c.Size, c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU)
-				r.Cells = append(r.Cells, c)
+	for _, stock := range r.options.stocks {
+		for _, db := range all {
+			if db.volatile() && stock > 0 {
+				continue
+			}
+			if err := r.measureStock(ctx, db, uint64(stock)); err != nil {
+				return err
+			}
+		}
+		if stock == 0 && r.options.observed {
+			if err := r.measureObserved(ctx, all[0]); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-func (c *cell) measure(ctx context.Context, db database) (err error) {
+// measureStock measures a store that holds a number of results, with each fleet.
+func (r *results) measureStock(ctx context.Context, db database, stock uint64) error {
+	r.planned += len(r.options.fleets) * len(db.coordinators)
+	if needed := filling(float64(stock), r.Bare[db.name]); stock > 0 && time.Until(r.until) < needed+3*measured {
+		bench.Note("%s: not measured with %s, which takes %v: raise BUDGET", db.name, describeStock(int(stock)),
+			needed.Round(time.Second))
+		return nil
+	}
+	for _, runners := range r.options.fleets {
+		for _, n := range db.coordinators {
+			c := cell{Store: db.name, Coordinators: n, Runners: runners, Size: filledSize, Filled: stock}
+			if stock == 0 {
+				c.Size = smallSize
+			}
+			if err := r.add(ctx, db, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measureObserved measures what a coordinator's metrics and traces cost, side by side and twice.
+func (r *results) measureObserved(ctx context.Context, db database) error {
+	for range 2 {
+		for _, observed := range []string{observedNothing, observedMetrics, observedTraces} {
+			r.planned++
+			c := cell{Store: db.name, Coordinators: 1, Runners: observedRunners, Size: smallSize, Observed: observed}
+			if err := r.add(ctx, db, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add measures a cell if there is time left.
+func (r *results) add(ctx context.Context, db database, c cell) (err error) {
+	// Connecting ten thousand runners takes as long as measuring them.
+	if time.Until(r.until) < 3*measured {
+		return nil
+	}
+	if !db.volatile() {
+		if c.Stored, err = fill(ctx, db.url, c.Filled); err != nil {
+			return fmt.Errorf("fill %s: %w", db.name, err)
+		}
+	}
+	if err := c.measure(ctx, db, r.options.profiles); err != nil {
+		return fmt.Errorf("measure %d runners on %s: %w", c.Runners, db.name, err)
+	}
+	bench.Note("%s × %d, %d runners, campaigns of %d, %d stored%s: %.0f a second, p50 %v, p99 %v, a call %v of the coordinator, "+
+		"%v of the runner, %.2f processors elsewhere", c.Store, c.Coordinators, c.Runners, c.Size, c.Stored,
+		prefixed(", observed: ", c.Observed), c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU, c.Elsewhere)
+	r.Cells = append(r.Cells, c)
+	return nil
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+func (c *cell) measure(ctx context.Context, db database, profiles string) (err error) {
 	var coordinators []*process
 	defer func() {
 		for _, p := range coordinators {
 			err = errors.Join(err, p.stop())
 		}
 	}()
-	s := settings{Runners: c.Runners, Size: c.Size}
-	for range c.Coordinators {
-		p, err := start(ctx, roleCoordinator, settings{Store: db.url})
+	s := settings{Runners: c.Runners, Size: c.Size, Traced: c.Observed == observedTraces}
+	if c.Size == filledSize {
+		s.Size = 0 // there is enough to do
+	}
+	spans := &sink{}
+	if s.Traced {
+		stop, err := spans.serve()
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	for i := range c.Coordinators {
+		p, err := start(ctx, roleCoordinator, settings{
+			Store: db.url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(profiles, i),
+		})
 		if err != nil {
 			return err
 		}
@@ -155,7 +189,7 @@ func (c *cell) measure(ctx context.Context, db database) (err error) {
 	if err != nil {
 		return err
 	}
-	begin := time.Now()
+	begin, worked := time.Now(), busy()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -166,6 +200,7 @@ func (c *cell) measure(ctx context.Context, db database) (err error) {
 		return err
 	}
 	took := time.Since(begin)
+	worked = busy() - worked
 	after, err := marks(coordinators)
 	if err != nil {
 		return err
@@ -173,10 +208,24 @@ func (c *cell) measure(ctx context.Context, db database) (err error) {
 	if u.Results == 0 {
 		return errors.New("no result was acknowledged")
 	}
+	if s.Traced && spans.count() == 0 {
+		return errors.New("no span was exported")
+	}
 	c.PerSecond, c.P50, c.P99, c.Failed, c.Idle = float64(u.Results)/took.Seconds(), u.P50, u.P99, u.Failed, u.Idle
 	c.CPU, c.RunnersCPU = (after.CPU-before.CPU)/time.Duration(u.Results), (u.CPU-runners.CPU)/time.Duration(u.Results)
+	c.Elsewhere = (worked - (after.CPU - before.CPU) - (u.CPU - runners.CPU)).Seconds() / took.Seconds()
 	c.Memory = (float64(after.Resident) - float64(empty.Resident)) / float64(c.Runners)
 	return nil
+}
+
+// profile returns the file for the processor profile of a coordinator, empty for none.
+func (c *cell) profile(dir string, i int) string {
+	if dir == "" {
+		return ""
+	}
+	name := fmt.Sprintf("%s-%d-runners-%d-stored-%d-%d%s.pprof", c.Store, c.Runners, c.Stored, c.Coordinators, i,
+		prefixed("-", c.Observed))
+	return filepath.Join(dir, name)
 }
 
 // marks returns the sum of what the processes used.

@@ -20,23 +20,18 @@ func main() {
 		if len(os.Args) > 1 {
 			return role(ctx, os.Args[1], os.Stdin, stdout)
 		}
-		return run(ctx, stdout, os.Getenv("BUDGET"))
+		o, err := readOptions(os.Getenv)
+		if err != nil {
+			return err
+		}
+		return run(ctx, stdout, o)
 	})
 }
 
 // measured is how long each cell is measured, after all runners are connected.
 const measured = 10 * time.Second
 
-var (
-	fleets = []int{100, 1000, 10_000}
-	sizes  = []uint64{1e3, 1e5, 1e7}
-)
-
-func run(ctx context.Context, stdout io.Writer, budgetText string) error {
-	budget, err := bench.Budget(budgetText)
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, stdout io.Writer, o options) error {
 	start := time.Now()
 	dir := filepath.Join(testenv.Root(), "build", "bench", "fleet")
 	if err := os.RemoveAll(dir); err != nil {
@@ -45,15 +40,15 @@ func run(ctx context.Context, stdout io.Writer, budgetText string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the stores: %w", err)
 	}
-	end := bench.Progress("fleet", start.Add(budget))
-	r := results{}
-	err = r.measure(ctx, dir, start.Add(budget))
+	end := bench.Progress("fleet", start.Add(o.budget))
+	r := results{options: o, until: start.Add(o.budget)}
+	err := r.measure(ctx, dir)
 	end()
 	if err != nil {
 		return err
 	}
 	report := bench.Report{
-		Name: "fleet", Date: start, Budget: budget, Goals: r.goals(), Tables: r.tables(), Rows: r.Cells,
+		Name: "fleet", Date: start, Budget: o.budget, Goals: r.goals(), Tables: r.tables(), Rows: r.Cells,
 		Reached: fmt.Sprintf("%d of %d cells in %s", len(r.Cells), r.planned, time.Since(start).Round(time.Second)),
 	}
 	return report.Finish(stdout, filepath.Join(testenv.Root(), "build", "bench"))

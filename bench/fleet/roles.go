@@ -6,19 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
-	"misstep/coordinator"
-	"misstep/coordinator/store/stores"
 	"misstep/runner/sim/fleet"
 )
 
@@ -35,7 +29,11 @@ type settings struct {
 	Addresses    []string      `json:",omitempty"`
 	Certificates []byte        `json:",omitempty"` // of all coordinators, in PEM
 	Runners      int           `json:",omitempty"`
-	Size         uint64        `json:",omitempty"` // trials of each campaign
+	Size         uint64        `json:",omitempty"` // trials of each campaign; 0: there are campaigns already
+	Observed     string        `json:",omitempty"` // what a coordinator observes of itself
+	Spans        string        `json:",omitempty"` // address to which spans are exported
+	Traced       bool          `json:",omitempty"` // runners report spans of their trials
+	Profile      string        `json:",omitempty"` // file for a processor profile
 	Pause        time.Duration `json:",omitempty"`
 }
 
@@ -87,40 +85,6 @@ func role(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// serve runs a coordinator.
-func serve(ctx context.Context, s settings) (ready, func() usage, func(), error) {
-	fail := func(err error) (ready, func() usage, func(), error) { return ready{}, nil, nil, err }
-	st, err := stores.Open(ctx, s.Store)
-	if err != nil {
-		return fail(err)
-	}
-	config, certificate, err := fleet.Certificate()
-	if err != nil {
-		return fail(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return fail(err)
-	}
-	c := coordinator.New(coordinator.Config{
-		Store: st, Shared: stores.Shared(s.Store),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
-	})
-	server := grpc.NewServer(append(coordinator.ServerOptions(), grpc.Creds(credentials.NewTLS(config)))...)
-	c.Register(server)
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
-	running.Go(func() { _ = server.Serve(listener) })
-	stop := func() {
-		server.Stop()
-		cancel()
-		running.Wait()
-		_ = st.Close()
-	}
-	return ready{Address: listener.Addr().String(), Certificate: certificate}, ownUsage, stop, nil
-}
-
 // work runs simulated runners.
 func work(ctx context.Context, s settings) (ready, func() usage, func(), error) {
 	client, err := fleet.Client(s.Certificates)
@@ -130,11 +94,12 @@ func work(ctx context.Context, s settings) (ready, func() usage, func(), error) 
 	ctx, cancel := context.WithCancel(ctx)
 	var f fleet.Fleet
 	var running sync.WaitGroup
-	config := fleet.Config{Addresses: s.Addresses, TLS: client, Runners: s.Runners, Seed: 1, Pause: s.Pause}
-	for _, task := range []func() error{
-		func() error { return f.Run(ctx, config) },
-		func() error { return feed(ctx, config, s.Size, f.Results.Load) },
-	} {
+	config := fleet.Config{Addresses: s.Addresses, TLS: client, Runners: s.Runners, Seed: 1, Pause: s.Pause, Traced: s.Traced}
+	tasks := []func() error{func() error { return f.Run(ctx, config) }}
+	if s.Size > 0 {
+		tasks = append(tasks, func() error { return feed(ctx, config, s.Size, f.Results.Load) })
+	}
+	for _, task := range tasks {
 		running.Go(func() {
 			if err := task(); err != nil {
 				fmt.Fprintln(os.Stderr, err)

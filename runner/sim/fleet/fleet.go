@@ -30,6 +30,8 @@ type Config struct {
 	Seed uint64
 	// Pause is the time between an answer and the next call of a runner, the duration of its trial.
 	Pause time.Duration
+	// Traced runners report a span of each trial, as those that export traces do.
+	Traced bool
 }
 
 // Fleet is a number of runners at work. Its counts are read at any time.
@@ -89,8 +91,12 @@ func (f *Fleet) run(ctx context.Context, client misstepv1.LeaseServiceClient, id
 		}
 		request.Held = nil
 		for _, lease := range response.GetDesired() {
+			o := outcome(lease.GetRecipe(), random)
+			if c.Traced {
+				o.TraceParent = fmt.Sprintf("00-%016x%016x-%016x-01", random.Uint64()|1, random.Uint64(), random.Uint64()|1)
+			}
 			request.Held = append(request.Held, &misstepv1.HeldLease{
-				LeaseId: lease.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: outcome(lease.GetRecipe(), random)},
+				LeaseId: lease.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: o},
 			})
 		}
 		pause := c.Pause
