@@ -18,8 +18,11 @@ import (
 
 	"misstep/app/backup"
 	"misstep/app/station"
+	"misstep/coordinator/store/stores"
+	"misstep/coordinator/store/transfer"
 	"misstep/corpus"
 	"misstep/internal/testenv"
+	"misstep/internal/testenv/pgtest"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/sim"
@@ -52,7 +55,13 @@ func (e evidenced) Run(
 // there is none.
 func hunt(t *testing.T, dir string, during func(ctx context.Context, st *station.Station, id string)) {
 	t.Helper()
-	st, err := station.Embed(dir, station.HuntTiming(slog.New(slog.DiscardHandler)))
+	huntAt(t, station.Place{Dir: dir}, during)
+}
+
+// huntAt is hunt for a coordinator that keeps its store elsewhere.
+func huntAt(t *testing.T, place station.Place, during func(ctx context.Context, st *station.Station, id string)) {
+	t.Helper()
+	st, err := station.EmbedAt(place, station.HuntTiming(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	defer st.Close()
 	all, err := st.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{})
@@ -134,48 +143,97 @@ func resultOf(t *testing.T, st *station.Station, id string) result {
 	return r
 }
 
-// TestBackupWhileResultsAreRecorded backs up a hunt in its midst, twice, lets it go on and loses it. What is restored continues to
-// the same findings as a hunt that nobody disturbed.
-func TestBackupWhileResultsAreRecorded(t *testing.T) {
-	var want result
+// undisturbed returns what a hunt finds that nobody disturbs.
+func undisturbed(t *testing.T) (want result) {
+	t.Helper()
 	hunt(t, t.TempDir(), func(_ context.Context, st *station.Station, id string) {
 		await(t, st, id, trials)
 		want = resultOf(t, st, id)
 	})
 	require.Equal(t, trials, want.trials)
 	require.GreaterOrEqual(t, len(want.hits), 2)
+	return want
+}
 
-	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup")
-	hunt(t, dir, func(ctx context.Context, st *station.Station, id string) {
+// backUpTwice backs up a hunt in its midst, twice, and lets it go on for a while.
+func backUpTwice(t *testing.T, place station.Place, to string) {
+	t.Helper()
+	huntAt(t, place, func(ctx context.Context, st *station.Station, id string) {
 		await(t, st, id, trials/8)
-		first, err := backup.Make(ctx, dir, "", to)
+		first, err := backup.Make(ctx, place.Dir, place.Store, to)
 		require.NoError(t, err)
 		assert.Equal(t, first.Blobs, first.Copied)
 		await(t, st, id, trials/3)
-		second, err := backup.Make(ctx, dir, "", to)
+		second, err := backup.Make(ctx, place.Dir, place.Store, to)
 		require.NoError(t, err)
 		assert.Empty(t, second.Lost)
 		assert.Greater(t, second.Blobs, first.Blobs)
 		assert.Equal(t, second.Blobs-first.Blobs, second.Copied, "blobs of the first are not copied again")
 		await(t, st, id, trials/2)
 	})
+}
+
+// continues asserts that a restored hunt has what was acknowledged before its backup, and finds in the end what it should.
+func continues(t *testing.T, place station.Place, want result) {
+	t.Helper()
+	huntAt(t, place, func(_ context.Context, st *station.Station, id string) {
+		before := finished(t, st, id)
+		assert.GreaterOrEqual(t, before, uint64(trials/3), "what was acknowledged before the backup is there")
+		assert.Less(t, before, uint64(trials))
+		await(t, st, id, trials)
+		assert.Equal(t, want, resultOf(t, st, id))
+	})
+}
+
+// TestBackupWhileResultsAreRecorded backs up a hunt in its midst and loses it. What is restored continues to the same findings as a
+// hunt that nobody disturbed.
+func TestBackupWhileResultsAreRecorded(t *testing.T) {
+	want := undisturbed(t)
+	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "backup")
+	backUpTwice(t, station.Place{Dir: dir}, to)
 	require.NoError(t, os.RemoveAll(dir))
 
 	restored := filepath.Join(t.TempDir(), "new")
 	report, err := backup.Restore(t.Context(), to, restored)
 	require.NoError(t, err)
 	assert.Empty(t, report.Lost)
-	var got result
-	hunt(t, restored, func(_ context.Context, st *station.Station, id string) {
-		before := finished(t, st, id)
-		assert.GreaterOrEqual(t, before, uint64(trials/3), "what was acknowledged before the backup is there")
-		assert.Less(t, before, uint64(trials))
-		await(t, st, id, trials)
-		got = resultOf(t, st, id)
-	})
-	assert.Equal(t, want, got)
+	continues(t, station.Place{Dir: restored}, want)
 	_, err = backup.Restore(t.Context(), to, restored)
 	require.ErrorContains(t, err, "has a store already")
+}
+
+// TestBackupFromPostgreSQL backs up a hunt whose rows are in a database, and loses both. What is restored is a folder with a store of
+// its own, which continues there, or in a new database after a copy.
+func TestBackupFromPostgreSQL(t *testing.T) {
+	server := pgtest.Start(t)
+	want := undisturbed(t)
+	place := station.Place{Dir: t.TempDir(), Store: server.Database(t)}
+	to := filepath.Join(t.TempDir(), "backup")
+	backUpTwice(t, place, to)
+	_, err := backup.Make(t.Context(), place.Dir, "", to)
+	require.ErrorContains(t, err, "give it with --store")
+	require.NoError(t, os.RemoveAll(place.Dir))
+	server.Stop()
+
+	restore := func() station.Place {
+		dir := filepath.Join(t.TempDir(), "new")
+		report, err := backup.Restore(t.Context(), to, dir)
+		require.NoError(t, err)
+		assert.Empty(t, report.Lost)
+		return station.Place{Dir: dir}
+	}
+	continues(t, restore(), want)
+
+	again := restore()
+	require.NoError(t, server.Run())
+	again.Store = server.Database(t)
+	from, err := stores.Open(t.Context(), again.Dir)
+	require.NoError(t, err)
+	database, err := stores.Open(t.Context(), again.Store)
+	require.NoError(t, err)
+	_, err = transfer.Copy(t.Context(), from, database, func(string, uint64) {})
+	require.NoError(t, errors.Join(err, from.Close(), database.Close()))
+	continues(t, again, want)
 }
 
 // small makes a coordinator's folder with a few trials, and its backup.

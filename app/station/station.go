@@ -64,7 +64,12 @@ func client(conn *grpc.ClientConn, close func()) *Station {
 
 // Embed opens or makes the coordinator of a folder inside this process and connects to it.
 func Embed(dir string, config coordinator.Config) (*Station, error) {
-	s, err := Open(context.Background(), Place{Dir: dir}, config, share.Policy{})
+	return EmbedAt(Place{Dir: dir}, config)
+}
+
+// EmbedAt is Embed for a coordinator that keeps its store or its blobs elsewhere.
+func EmbedAt(place Place, config coordinator.Config) (*Station, error) {
+	s, err := Open(context.Background(), place, config, share.Policy{})
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"misstep/coordinator/store"
 	"misstep/coordinator/store/postgres"
 	"misstep/internal/testenv/pgtest"
 )
@@ -86,22 +87,34 @@ func (c *cutter) pass(client net.Conn) {
 	}
 }
 
-// A connection that is lost during a commit leaves its outcome unknown to the client. Either way the transaction is applied once.
-func TestCommitInDoubt(t *testing.T) {
+// inDoubt opens a new database through a cutter; stop closes both.
+func inDoubt(t *testing.T) (s *postgres.Store, c *cutter, stop func()) {
+	t.Helper()
 	database, err := url.Parse(pgtest.Database(t))
 	require.NoError(t, err)
 	dir := t.TempDir()
 	query := database.Query()
-	c := &cutter{server: filepath.Join(query.Get("host"), ".s.PGSQL.5432")}
+	c = &cutter{server: filepath.Join(query.Get("host"), ".s.PGSQL.5432")}
 	l, err := net.Listen("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 	require.NoError(t, err)
 	var running sync.WaitGroup
 	running.Go(func() { c.serve(l, &running) })
 	query.Set("host", dir)
 	database.RawQuery = query.Encode()
-	s, err := postgres.Open(t.Context(), database.String(), slog.New(slog.DiscardHandler))
+	s, err = postgres.Open(t.Context(), database.String(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	begin(t, s)
+	return s, c, func() {
+		require.NoError(t, s.Close())
+		require.NoError(t, l.Close())
+		running.Wait()
+	}
+}
+
+// A connection that is lost during a commit leaves its outcome unknown to the client. Either way the transaction is applied once.
+func TestCommitInDoubt(t *testing.T) {
+	s, c, stop := inDoubt(t)
+	defer stop()
 	const times = 20
 	for i := range uint64(times) {
 		c.cut.Store(int32(1 + i%2))
@@ -109,7 +122,47 @@ func TestCommitInDoubt(t *testing.T) {
 	}
 	counted(t, s, times)
 	require.EqualValues(t, times, c.cuts.Load())
-	require.NoError(t, s.Close())
-	require.NoError(t, l.Close())
-	running.Wait()
+}
+
+// Without the look whether the transaction was committed it would be applied twice, or be lost: the test above can fail.
+func TestCommitInDoubtNeedsTheLook(t *testing.T) {
+	increment := func(tx store.Tx) error {
+		campaign, err := tx.Campaign("C1")
+		if err == nil {
+			campaign.Next++
+			err = tx.PutCampaign(campaign)
+		}
+		return err
+	}
+	for name, without := range map[string]struct {
+		assumed bool
+		cut     int32
+		want    uint64
+	}{
+		"applied twice": {false, cutAfter, 2},
+		"lost":          {true, cutBefore, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c, stop := inDoubt(t)
+			defer stop()
+			s.Assume(without.assumed)
+			c.cut.Store(without.cut)
+			require.NoError(t, s.Update(t.Context(), increment))
+			require.EqualValues(t, 1, c.cuts.Load())
+			require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
+				campaign, err := tx.Campaign("C1")
+				require.NoError(t, err)
+				require.Equal(t, without.want, campaign.Next, "one update was acknowledged")
+				return nil
+			}))
+			s.Assume(without.assumed)
+			c.cut.Store(without.cut)
+			err := s.Update(t.Context(), count(7))
+			if without.assumed {
+				require.NoError(t, err, "acknowledged, and lost")
+			} else {
+				require.ErrorIs(t, err, store.ErrExists, "its own first attempt")
+			}
+		})
+	}
 }

@@ -34,6 +34,9 @@ type Store struct {
 	writer string
 	// turn holds the number of the last transaction while nobody writes.
 	turn chan int64
+	// committed reports whether this store's transaction with a number was committed, in a later transaction. It is s.wasCommitted,
+	// but for tests of what happens without it.
+	committed func(ctx context.Context, c *transaction, number int64) (bool, error)
 }
 
 // Open connects to the database that a URL names, in the form that libpq knows (postgres://user@host/database), and migrates its
@@ -49,6 +52,7 @@ func Open(ctx context.Context, url string, logger *slog.Logger) (*Store, error) 
 		turn: make(chan int64, 1),
 	}
 	s.turn <- 0
+	s.committed = s.wasCommitted
 	readers := max(4, runtime.GOMAXPROCS(0))
 	s.write.SetMaxOpenConns(1)
 	s.read.SetMaxOpenConns(readers)
@@ -143,8 +147,8 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 	})
 }
 
-// committed reports whether this store's transaction with that number was committed.
-func (s *Store) committed(ctx context.Context, c *transaction, number int64) (bool, error) {
+// wasCommitted reports whether this store's transaction with that number was committed.
+func (s *Store) wasCommitted(ctx context.Context, c *transaction, number int64) (bool, error) {
 	var last int64
 	err := c.conn.QueryRowContext(ctx, "SELECT transaction FROM commits WHERE writer = $1", s.writer).Scan(&last)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -49,6 +49,13 @@ func TestTrialsOfTheFirstVersion(t *testing.T) {
 			blob(recipe), blob(outcome), findings)
 		require.NoError(t, err)
 	}
+	for i := range 5 {
+		_, err = db.Exec("INSERT INTO jobs (campaign, idx, failures, lost, not_before) VALUES ('C1',?,0,0,0)", n+i)
+		require.NoError(t, err)
+		_, err = db.Exec("INSERT INTO leases (id, runner, campaign, idx, failures, lost, recipe, granted, deadline) "+
+			"VALUES (?,'r','C2',?,0,0,?,0,0)", i, i, blob(recipe))
+		require.NoError(t, err)
+	}
 	require.NoError(t, db.Close())
 
 	s, err := Open(t.Context(), path)
@@ -62,6 +69,11 @@ func TestTrialsOfTheFirstVersion(t *testing.T) {
 		hits, err := tx.Hits("F1", "F2")
 		require.NoError(t, err)
 		assert.Equal(t, []rates.Count{{Combination: c, N: n / 5}}, hits)
+		jobs, err := tx.CountJobs("C1")
+		require.NoError(t, err)
+		leases, err := tx.CountLeases("C2")
+		require.NoError(t, err)
+		assert.Equal(t, []uint64{5, 5}, []uint64{jobs, leases})
 		return nil
 	}))
 }
