@@ -131,7 +131,7 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 			}
 			inDoubt = false
 		}
-		tx := sqlrows.New(ctx, c.conn, sqlrows.Dollar)
+		tx := sqlrows.NewUpdate(ctx, c.conn, sqlrows.Dollar)
 		if err := f(tx); err != nil {
 			return c.failed(err)
 		}

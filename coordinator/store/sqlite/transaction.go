@@ -46,7 +46,7 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 			_, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
-	tx := sqlrows.New(ctx, w, sqlrows.Question)
+	tx := sqlrows.NewUpdate(ctx, w, sqlrows.Question)
 	if err := f(tx); err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func scanJob(scan func(...any) error) (partial[*store.Job], error) {
 	j.Index, j.NotBefore = uint64(index), fromNanos(notBefore)
 	var err error
 	j.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
-	return partial[*store.Job]{&j, &j.Recipe, template}, err
+	return partial[*store.Job]{&j, &j.Recipe, recipe, template}, err
 }
 
 // listJobs runs a query for jobs.

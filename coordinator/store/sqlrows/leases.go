@@ -1,9 +1,10 @@
 package sqlrows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -74,14 +75,10 @@ func (t *Tx) leaseRow(l *store.Lease) ([]any, error) {
 
 // DeleteLeases implements store.Bulk.
 func (t *Tx) DeleteLeases(ids []string) error {
-	for chunk := range chunks(ids) {
-		args := make([]any, len(chunk))
-		for i, id := range chunk {
-			args[i] = id
-		}
+	for list, args := range lists(ids) {
 		t.wrote = true
 		campaigns, err := List(t, "deleted leases", func(scan func(...any) error) (c string, err error) { return c, scan(&c) },
-			"DELETE FROM leases WHERE id IN (?"+strings.Repeat(",?", len(chunk)-1)+") RETURNING campaign", args...)
+			"DELETE FROM leases WHERE id IN ("+list+") RETURNING campaign", args...)
 		if err != nil {
 			return err
 		}
@@ -108,7 +105,7 @@ func scanLease(scan func(...any) error) (partial[*store.Lease], error) {
 	l.Job.Index, l.Granted, l.Deadline = uint64(index), fromNanos(granted), fromNanos(deadline)
 	var err error
 	l.Recipe, err = Unmarshal(recipe, &misstepv1.Recipe{})
-	return partial[*store.Lease]{&l, &l.Recipe, template}, err
+	return partial[*store.Lease]{&l, &l.Recipe, recipe, template}, err
 }
 
 // Lease implements store.Tx.
@@ -130,15 +127,22 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	if f.Runner != "" {
 		query, args = query+" AND runner = ?", append(args, f.Runner)
 	}
-	if n := len(f.Runners); n > 0 {
-		query += " AND runner IN (?" + strings.Repeat(",?", n-1) + ")"
-		for _, r := range f.Runners {
-			args = append(args, r)
-		}
-	}
 	if !f.ExpiredAt.IsZero() {
 		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))
 	}
-	rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
-	return whole(t, rows, err)
+	if len(f.Runners) == 0 {
+		rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
+		return whole(t, rows, err)
+	}
+	var all []*store.Lease
+	for list, runners := range lists(slices.Compact(slices.Sorted(slices.Values(f.Runners)))) {
+		rows, err := List(t, "leases", scanLease, query+" AND runner IN ("+list+")", append(args[:len(args):len(args)], runners...)...)
+		leases, err := whole(t, rows, err)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, leases...)
+	}
+	slices.SortFunc(all, func(a, b *store.Lease) int { return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID)) })
+	return all, nil
 }

@@ -20,14 +20,19 @@ var ownFields = map[protoreflect.Name]bool{"seed": true, "perturbation": true}
 // splitRecipe returns a recipe's template and what is its own. Both share their messages with it.
 func splitRecipe(r *misstepv1.Recipe) (template, own *misstepv1.Recipe) {
 	template, own = &misstepv1.Recipe{}, &misstepv1.Recipe{Seed: r.GetSeed(), Perturbation: r.GetPerturbation()}
-	into := template.ProtoReflect()
-	r.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+	share(template, r)
+	return template, own
+}
+
+// share sets the fields of a template in a recipe, which shares its messages.
+func share(recipe, of *misstepv1.Recipe) {
+	into := recipe.ProtoReflect()
+	of.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if !ownFields[f.Name()] {
 			into.Set(f, v)
 		}
 		return true
 	})
-	return template, own
 }
 
 // writeRecipe returns what the columns recipe and template hold of a recipe, nil and 0 for none. It stores the template unless it
@@ -35,6 +40,9 @@ func splitRecipe(r *misstepv1.Recipe) (template, own *misstepv1.Recipe) {
 func (t *Tx) writeRecipe(r *misstepv1.Recipe) (own any, key int64, err error) {
 	if r == nil {
 		return nil, 0, nil
+	}
+	if e, known := t.encoded[r]; known {
+		return e.own, e.key, nil
 	}
 	template, rest := splitRecipe(r)
 	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(template)
@@ -54,7 +62,28 @@ func (t *Tx) writeRecipe(r *misstepv1.Recipe) (own any, key int64, err error) {
 		t.noteTemplate(key, proto.CloneOf(template)) // the caller's messages may change
 	}
 	own, err = Marshal(rest)
+	if err == nil {
+		t.noteEncoded(r, own, key)
+	}
 	return own, key, err
+}
+
+// encodedRecipe is what the columns of a row hold of a recipe.
+type encodedRecipe struct {
+	own any
+	key int64
+}
+
+// noteEncoded notes the encoding of a recipe that was read or written: the recipe of a result is that of its lease. In an update
+// nobody changes it (see store.Tx).
+func (t *Tx) noteEncoded(r *misstepv1.Recipe, own any, key int64) {
+	if !t.update || key == 0 {
+		return
+	}
+	if t.encoded == nil {
+		t.encoded = map[*misstepv1.Recipe]encodedRecipe{}
+	}
+	t.encoded[r] = encodedRecipe{own, key}
 }
 
 // partial is a row whose recipe has only what is its own.
@@ -62,6 +91,7 @@ type partial[T any] struct {
 	row T
 	// recipe is where the row's recipe is; key is 0 when it is whole, or none.
 	recipe **misstepv1.Recipe
+	own    any
 	key    int64
 }
 
@@ -77,9 +107,15 @@ func whole[T any](t *Tx, rows []partial[T], err error) ([]T, error) {
 			if err != nil {
 				return nil, err
 			}
-			r := proto.CloneOf(template)
+			r := &misstepv1.Recipe{}
+			if t.update {
+				share(r, template)
+			} else {
+				r = proto.CloneOf(template)
+			}
 			r.Seed, r.Perturbation = (*p.recipe).GetSeed(), (*p.recipe).GetPerturbation()
 			*p.recipe = r
+			t.noteEncoded(r, p.own, p.key)
 		}
 		out = append(out, p.row)
 	}

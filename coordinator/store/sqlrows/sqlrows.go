@@ -59,7 +59,11 @@ type Tx struct {
 	ctx     context.Context //nolint:containedctx // a transaction lives inside one call
 	t       Statements
 	dialect Dialect
-	wrote   bool
+	// update is true in a store.Store's Update, whose messages are shared with the transaction.
+	update bool
+	wrote  bool
+	// encoded are the columns of recipes that were read or written in an update.
+	encoded map[*misstepv1.Recipe]encodedRecipe
 	// templates of recipes by key, as far as they were read or written.
 	templates map[int64]*misstepv1.Recipe
 	// known are the combinations, once they have been read.
@@ -70,6 +74,11 @@ type Tx struct {
 
 // New returns the rows that t sees; ctx limits each statement.
 func New(ctx context.Context, t Statements, d Dialect) *Tx { return &Tx{ctx: ctx, t: t, dialect: d} }
+
+// NewUpdate is New for a transaction of an update, which shares messages with its caller; Finish ends it.
+func NewUpdate(ctx context.Context, t Statements, d Dialect) *Tx {
+	return &Tx{ctx: ctx, t: t, dialect: d, update: true}
+}
 
 var _ store.Loader = (*Tx)(nil)
 
@@ -143,6 +152,29 @@ func List[T any](t *Tx, what string, row func(scan func(...any) error) (T, error
 		return nil, fmt.Errorf("list %s: %w", what, err)
 	}
 	return out, nil
+}
+
+// listSizes are the numbers of values that a list in a statement has: few, so that statements can be kept prepared.
+var listSizes = []int{1, 2, 8, 32, 128, 512, 2048}
+
+// lists returns values cut into lists, and for each a list of parameters, as IN (…) has it. The last value is repeated up to a usual
+// number, which is harmless in a list.
+func lists(values []string) func(yield func(parameters string, args []any) bool) {
+	return func(yield func(string, []any) bool) {
+		most := listSizes[len(listSizes)-1]
+		for len(values) > 0 {
+			part := values[:min(len(values), most)]
+			values = values[len(part):]
+			i, _ := slices.BinarySearch(listSizes, len(part))
+			args := make([]any, listSizes[i])
+			for n := range args {
+				args[n] = part[min(n, len(part)-1)]
+			}
+			if !yield("?"+strings.Repeat(",?", len(args)-1), args) {
+				return
+			}
+		}
+	}
 }
 
 // parameters returns as many question marks as a list of columns has names.

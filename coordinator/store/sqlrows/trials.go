@@ -86,7 +86,7 @@ func (t *Tx) Trials(campaign string, after uint64, limit int) ([]*store.Trial, e
 		trial.Recipe, err1 = Unmarshal(recipe, &misstepv1.Recipe{})
 		trial.Outcome, err2 = Unmarshal(outcome, &misstepv1.Outcome{})
 		trial.Failure, err3 = Unmarshal(failure, &misstepv1.InfrastructureFailure{})
-		return partial[*store.Trial]{trial, &trial.Recipe, template}, errors.Join(err1, err2, err3)
+		return partial[*store.Trial]{trial, &trial.Recipe, recipe, template}, errors.Join(err1, err2, err3)
 	}, "SELECT id, idx, recipe, template, outcome, failure, findings, ended FROM trials WHERE campaign = ? AND id > ? "+
 		"ORDER BY id LIMIT ?", campaign, int64(after), limit)
 	return whole(t, rows, err)
