@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"misstep/bpf"
 	"misstep/deploy/vm"
@@ -19,6 +20,29 @@ func Capabilities(ctx context.Context, home string) (all []string) {
 		all = append(all, string(recipe.SchedExt))
 	}
 	return append(all, guest.Available(vm.Doctor(ctx, home))...)
+}
+
+// Offered returns what a runner offers of what its machine can do: all if nothing is asked for, nothing for "none". The error names
+// what is asked for and cannot be had, with the remedy.
+func Offered(asked, have []string) ([]string, error) {
+	if len(asked) == 0 {
+		return have, nil
+	}
+	if slices.Contains(asked, "none") {
+		if len(asked) > 1 {
+			return nil, errors.New("offer none: nothing can be offered beside none")
+		}
+		return nil, nil
+	}
+	for _, a := range asked {
+		if remedies[recipe.Capability(a)] == "" {
+			return nil, fmt.Errorf("offer %s: expected %s, %s, %s or none", a, recipe.SchedExt, recipe.VM, recipe.VMDeterministic)
+		}
+		if !slices.Contains(have, a) {
+			return nil, fmt.Errorf("offer %s: this machine has none%s", a, Remedy(a))
+		}
+	}
+	return asked, nil
 }
 
 // schedulerUsable reports, given the result of bpf.Supported, whether trials can use the kernel's scheduler: at once, or in

@@ -33,12 +33,18 @@ type RunnerConfig struct {
 	Logger *slog.Logger
 	// Warnings takes the warnings of virtual machines.
 	Warnings *slog.Logger
+	// Offer are the capabilities that the runner offers; empty are all of this machine, "none" is none. See Offered.
+	Offer []string
 	// Metrics of the runner; nil are none.
 	Metrics *observe.Runner
 }
 
 // NewRunner makes a runner of real JVMs on this machine.
 func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runner.Runner, error) {
+	capabilities, err := Offered(c.Offer, Capabilities(ctx, i.Home))
+	if err != nil {
+		return nil, err
+	}
 	blobs := patient.New(c.Station.Blobs, func(err error, pause time.Duration) {
 		c.Logger.WarnContext(ctx, "corpus does not answer; the trial waits", "error", err, "retry_in", pause)
 	})
@@ -74,7 +80,7 @@ func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runn
 		Slots:        slots,
 		Host:         host,
 		AgentDigest:  executor.Agent.Digest,
-		Capabilities: append(executor.Capabilities(), Capabilities(ctx, i.Home)...),
+		Capabilities: append(executor.Capabilities(), capabilities...),
 		Clock:        clock,
 		Logger:       c.Logger,
 	})

@@ -37,6 +37,15 @@ func (i Installation) RecordingHelper() (recording.Helper, error) {
 	return recording.Helper{Java: java, Jar: jar}, nil
 }
 
+// RecordingJar returns the helper's file, empty when there is none.
+func (i Installation) RecordingJar() string {
+	jar, err := i.artefact("recording", "misstep-recording.jar")
+	if err != nil {
+		return ""
+	}
+	return jar
+}
+
 func (i Installation) helperJava() (string, error) {
 	entries, err := i.JDKs().List()
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// addresses is the resolver of a list of HOST:PORT, each of which may be a name with several addresses. gRPC's own resolver of
-// names resolves each; the connection gets the addresses of all, each once. Names that cannot be resolved matter only while
-// no address is known at all.
+// addresses is the resolver of a list of HOST:PORT, each of which may be a name with several addresses, or of a ListFile. gRPC's
+// own resolver of names resolves each; the connection gets the addresses of all, each once. Names that cannot be resolved matter
+// only while no address is known at all.
 type addresses struct {
 	list []string
 	// unresolved is why no address is known, in words; nil when nothing was wrong yet.
@@ -39,6 +39,10 @@ func (a *addresses) Build(_ resolver.Target, conn resolver.ClientConn, options r
 	}
 	all := &merged{names: a, conn: conn, known: make([][]resolver.Endpoint, len(a.list))}
 	for i, address := range a.list {
+		if file, is := strings.CutPrefix(address, listPrefix); is {
+			all.parts = append(all.parts, watchList(file, &part{ClientConn: conn, all: all, index: i}))
+			continue
+		}
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
 			all.Close()

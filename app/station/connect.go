@@ -94,7 +94,7 @@ func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, 
 // connectionRE matches gRPC's messages about a connection that cannot be made; its group is the cause. The last one is of a
 // balancer that got no address.
 var connectionRE = regexp.MustCompile(`^(?:connection error: desc = "(?:transport: )?(?:Error while dialing: )?(.*)"|` +
-	`name resolver error: (.*)|(?:dns: )(.*)|no children to pick from)$`)
+	`name resolver error: (.*)|(?:dns: |` + listError + `: )(.*)|no children to pick from)$`)
 
 // unreachable rewords an error that means that nobody answers; others stay.
 func (a *addresses) unreachable(err error) error {

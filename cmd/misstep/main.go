@@ -35,6 +35,7 @@ type cli struct {
 	Reproduce   reproduceCommand   `cmd:"" help:"Go from a finding to a verified reproducer: amplify, minimise, bisect, bundle."`
 	Coordinator coordinatorCommand `cmd:"" help:"Serve campaigns to runners."`
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`
+	Fleet       fleetCommand       `cmd:"" help:"Run coordinators and runners on a Nomad cluster."`
 	Store       storeCommand       `cmd:"" help:"Copy, back up, restore and tidy up a coordinator's store."`
 	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and why one takes no work."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`

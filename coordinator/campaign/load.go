@@ -63,6 +63,17 @@ func Parse(file []byte, name string) (*Document, error) {
 	return d, nil
 }
 
+// ParseAs reads a file that has the form of a campaign's into a message; validate returns what is wrong with its values. The error
+// is a *FileError.
+func ParseAs(file []byte, name string, into proto.Message, validate func() []recipe.Violation) error {
+	d := &Document{name: name, lines: map[string]int{}}
+	r := &reader{lines: d.lines}
+	if err := r.read(file, name, into); err != nil {
+		return err
+	}
+	return d.error(validate())
+}
+
 // ParseRecipe reads a recipe file, which has the form of a campaign's, without validating its values. The error is a *FileError.
 func ParseRecipe(file []byte, name string) (*misstepv1.Recipe, error) {
 	parsed := &misstepv1.Recipe{}

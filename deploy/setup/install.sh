@@ -104,6 +104,8 @@ if [ "$what" = test ]; then
   }
   pinned internal/tools "the development tools"
   pinned internal/tools/s3 "the S3 server"
+  # Nomad 1.6.1 is the last server under an open-source licence; its executor of tasks (libcontainer) needs cgo.
+  pinned internal/tools/nomad "the Nomad server" 1
   # vale parses comments with tree-sitter's grammars, which are written in C.
   pinned internal/tools/prose "the linter of texts" 1
   if [ ! -x "$tools/node_modules/.bin/buf" ]; then

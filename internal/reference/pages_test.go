@@ -27,6 +27,14 @@ func TestReferenceOfCampaigns(t *testing.T) {
 		Generated+"# Campaign fields\n\n"+Paragraph(intro)+"\n"+Page(YAML, messages, enums, nil)+LimitDefaults())
 }
 
+func TestReferenceOfFleets(t *testing.T) {
+	messages, enums, err := schema(t).Reachable("Fleet")
+	require.NoError(t, err)
+	intro := "A fleet file is YAML: the coordinators and runners that `misstep fleet` runs on a Nomad cluster. An error is reported " +
+		"with its line, the field and what was expected. [How to](../howto/fleet.md) starts from an example."
+	Hold(t, root, "fleet.md", Generated+"# Fleet fields\n\n"+Paragraph(intro)+"\n"+Page(YAML, messages, enums, nil))
+}
+
 func TestReferenceOfRecipes(t *testing.T) {
 	messages, enums, err := schema(t).Reachable("Recipe")
 	require.NoError(t, err)

@@ -1,0 +1,51 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"misstep/app/local"
+	"misstep/deploy/nomad"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+var digestRE = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// Digest returns the digest of the package that the fleet's nodes are to run: the given one, else that of this installation.
+func Digest(f *misstepv1.Fleet, i local.Installation, given string) (string, error) {
+	switch {
+	case given != "" && !digestRE.MatchString(given):
+		return "", fmt.Errorf("package %.100q: expected sha256: and 64 hexadecimal digits, as `misstep fleet package` prints them", given)
+	case given != "" || f.GetArtefacts().GetPath() != "":
+		return given, nil
+	}
+	return Pack(i, io.Discard)
+}
+
+// Plan says what `up` with the package would change, a paragraph for each job, by Nomad's own plan. Nothing is changed.
+func (c *Cluster) Plan(ctx context.Context, digest string) (string, error) {
+	var text strings.Builder
+	for _, job := range nomad.Jobs(c.Fleet, digest) {
+		p, _, err := c.client.Jobs().Plan(job, true, writes(ctx))
+		if err != nil {
+			return "", c.explain("plan job "+*job.ID, err)
+		}
+		text.WriteString(nomad.Changes(p))
+	}
+	text.WriteString(Warnings(c.Fleet))
+	return text.String(), nil
+}
+
+// Warnings says what the cluster must allow and its API does not show, a line each.
+func Warnings(f *misstepv1.Fleet) (text string) {
+	for _, g := range f.GetRunners() {
+		if kill := nomad.KillTimeout(g); kill > nomad.MaxKillTimeout {
+			text += fmt.Sprintf("! group %s: drain %v needs max_kill_timeout = %q or more in the configuration of its nodes' "+
+				"clients, whose default is %v\n", g.GetName(), nomad.Drain(g), kill, nomad.MaxKillTimeout)
+		}
+	}
+	return text
+}
