@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -36,6 +38,12 @@ var digestRE = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 func isID(s string) bool {
 	return s != "" && len(s) <= maxID && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}
+
+// isFileName reports whether s can name a file in any folder, without leaving it, being hidden, or writing to a terminal.
+func isFileName(s string) bool {
+	return s != "" && len(s) <= maxID && utf8.ValidString(s) && !strings.HasPrefix(s, ".") &&
+		!strings.ContainsFunc(s, func(r rune) bool { return r == '/' || r == '\\' || unicode.IsControl(r) })
 }
 
 // checkSynchronize returns why a whole report is unusable. A malformed outcome in it does not make it so: it spoils only one trial.
@@ -121,8 +129,7 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		}
 	}
 	for i, e := range o.GetEvidence() {
-		if !digestRE.MatchString(e.GetDigest()) || e.GetName() == "" || len(e.GetName()) > maxID ||
-			strings.ContainsAny(e.GetName(), "/\\\x00") || strings.HasPrefix(e.GetName(), ".") {
+		if !digestRE.MatchString(e.GetDigest()) || !isFileName(e.GetName()) {
 			return fmt.Errorf("evidence %d (%q): expected a file name without slashes and a digest sha256: with 64 hex digits", i,
 				clip(e.GetName()))
 		}

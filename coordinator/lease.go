@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,8 +25,9 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	if err := checkSynchronize(req); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	runner := req.GetRunner()
-	ctx = logctx.With(ctx, slog.String("runner", runner.GetId()))
+	runner := reporterOf(ctx, req.GetRunner())
+	me := runner.holder()
+	ctx = logctx.With(ctx, slog.String("runner", me))
 	drain, called := s.isDraining(), s.config.Clock()
 	var (
 		desired   []*store.Lease
@@ -33,30 +35,45 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		results   []string // kinds
 		running   map[string]*misstepv1.Progress
 		withdrawn []string
+		dropped   map[string]int // by reason
 		now       time.Time
 	)
-	reports := s.judge(req)
-	err := s.updateFor(ctx, runner.GetId(), func(tx store.Tx, at time.Time) error {
+	reports := s.judge(runner, req)
+	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
 		now = at
-		desired, granted, results, withdrawn = nil, nil, nil, nil
+		desired, granted, results, withdrawn, dropped = nil, nil, nil, nil, map[string]int{}
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
+		own, err := leasesOf(tx, me)
+		if err != nil {
+			return err
+		}
 		for i, h := range req.GetHeld() {
 			reported[h.GetLeaseId()] = true
-			l, err := tx.Lease(h.GetLeaseId())
-			if errors.Is(err, store.ErrNotFound) || err == nil && l.Runner != runner.GetId() {
+			var l *store.Lease
+			err := store.ErrNotFound
+			if own[h.GetLeaseId()] { // a result before this one may have ended the campaign
+				l, err = tx.Lease(h.GetLeaseId())
+			}
+			if errors.Is(err, store.ErrNotFound) {
 				withdrawn = append(withdrawn, h.GetLeaseId())
+				if h.GetRunning() == nil {
+					dropped[NotHeld]++
+				}
 				s.noteLate(ctx, h)
 				continue
 			}
 			if err != nil {
 				return err
 			}
-			wanted, err := s.report(ctx, tx, l, reports[i], now)
+			wanted, refused, err := s.report(ctx, tx, l, runner, reports[i], now)
 			if err != nil {
 				return err
 			}
-			if kind, ended := kindOf(h); ended {
+			if refused != "" {
+				dropped[refused]++
+			}
+			if kind, ended := kindOf(h); ended && refused == "" {
 				results = append(results, kind)
 			}
 			if wanted {
@@ -65,7 +82,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 				withdrawn = append(withdrawn, l.ID)
 			}
 		}
-		held, err := tx.Leases(store.LeaseFilter{Runner: runner.GetId()})
+		held, err := tx.Leases(store.LeaseFilter{Runner: me})
 		if err != nil {
 			return err
 		}
@@ -86,7 +103,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 			return nil
 		}
 		granted, err = s.queue.Grant(tx, queue.Runner{
-			ID: runner.GetId(), AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities(),
+			ID: me, AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities(),
 		}, free, now)
 		desired = append(desired, granted...)
 		return err
@@ -94,8 +111,8 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	if err != nil {
 		return nil, err
 	}
-	s.count(len(granted), results)
-	s.live.saw(req, running, withdrawn, now, s.config.LeaseTime)
+	s.count(len(granted), results, dropped)
+	s.live.saw(runner, req, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
 	for _, l := range desired {
@@ -125,15 +142,25 @@ type report struct {
 	malformed error
 }
 
+// leasesOf returns the ids of the leases of a runner.
+func leasesOf(tx store.Tx, holder string) (map[string]bool, error) {
+	all, err := tx.Leases(store.LeaseFilter{Runner: holder})
+	own := make(map[string]bool, len(all))
+	for _, l := range all {
+		own[l.ID] = true
+	}
+	return own, err
+}
+
 // judge does for all reports what needs no transaction.
-func (s *Server) judge(req *misstepv1.SynchronizeRequest) []report {
+func (s *Server) judge(runner reporter, req *misstepv1.SynchronizeRequest) []report {
 	all := make([]report, len(req.GetHeld()))
 	for i, h := range req.GetHeld() {
 		r := report{HeldLease: h}
 		if o := h.GetOutcome(); o != nil {
 			if r.malformed = checkOutcome(o); r.malformed == nil {
 				r.hits = triage.Triage(o)
-				r.outcome = triage.Slim(o, r.hits)
+				r.outcome = runner.stored(triage.Slim(o, r.hits), len(r.hits))
 				r.encoded, r.malformed = proto.Marshal(r.outcome)
 			}
 		}
@@ -143,33 +170,50 @@ func (s *Server) judge(req *misstepv1.SynchronizeRequest) []report {
 }
 
 // count tells the metrics what a call did.
-func (s *Server) count(granted int, results []string) {
+func (s *Server) count(granted int, results []string, dropped map[string]int) {
 	if granted > 0 {
 		s.config.Metrics.Granted(granted)
 	}
 	for _, kind := range results {
 		s.config.Metrics.Result(kind)
 	}
+	for reason, n := range dropped {
+		s.config.Metrics.Dropped(reason, n)
+	}
 }
 
-// report applies what a runner reports about its own live lease; wanted reports whether the runner should continue with it.
-func (s *Server) report(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) (wanted bool, err error) {
+// report applies what a runner reports about its own live lease; wanted reports whether the runner should continue with it, refused
+// why its outcome is not recorded.
+func (s *Server) report(
+	ctx context.Context, tx store.Tx, l *store.Lease, runner reporter, r report, now time.Time,
+) (wanted bool, refused string, err error) {
 	ctx = logctx.With(ctx, slog.String("campaign", l.Job.Campaign), slog.Uint64("trial", l.Job.Index), slog.String("lease", l.ID))
-	switch {
-	case r.malformed != nil:
-		s.config.Logger.WarnContext(ctx, "malformed outcome", slog.Any("error", r.malformed))
-		return false, s.queue.Fail(tx, l, &misstepv1.InfrastructureFailure{
-			Message: "the runner reported a malformed outcome: " + r.malformed.Error(), Permanent: true,
-		}, now)
-	case r.outcome != nil:
-		return false, s.complete(ctx, tx, l, r, now)
-	case r.GetFailure() != nil:
-		f := clipFailure(r.GetFailure())
-		s.config.Logger.InfoContext(ctx, "infrastructure failure", slog.String("message", f.GetMessage()))
-		return false, s.queue.Fail(tx, l, f, now)
-	default:
-		return true, s.queue.Renew(tx, l, now)
+	why, reason := r.malformed, Malformed
+	if why == nil && r.outcome != nil {
+		why, reason = runner.unfit(l, r), Unfit
 	}
+	switch {
+	case why != nil:
+		s.config.Logger.WarnContext(ctx, "outcome refused", slog.String("reason", reason), slog.Any("error", why))
+		return false, reason, s.queue.Fail(tx, l, runner.failure(&misstepv1.InfrastructureFailure{
+			Message: fmt.Sprintf("the runner reported %s outcome: %v", article(reason), why), Permanent: true,
+		}), now)
+	case r.outcome != nil:
+		return false, "", s.complete(ctx, tx, l, r, now)
+	case r.GetFailure() != nil:
+		f := runner.failure(clipFailure(r.GetFailure()))
+		s.config.Logger.InfoContext(ctx, "infrastructure failure", slog.String("message", f.GetMessage()))
+		return false, "", s.queue.Fail(tx, l, f, now)
+	default:
+		return true, "", s.queue.Renew(tx, l, now)
+	}
+}
+
+func article(reason string) string {
+	if reason == Unfit {
+		return "an " + reason
+	}
+	return "a " + reason
 }
 
 // complete records an outcome: the findings it hits, its share of the tally, and the trial itself.

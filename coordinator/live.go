@@ -18,8 +18,8 @@ import (
 type liveTable struct {
 	mu       sync.Mutex
 	progress map[string]liveProgress // by lease
-	runners  map[string]liveRunner   // by runner
-	others   map[string]liveRunner   // by runner, those that call other coordinators
+	runners  map[string]liveRunner   // by holder of leases
+	others   map[string]liveRunner   // by holder of leases, those that call other coordinators
 	swept    time.Time
 	// wait is a moving average of how long calls took.
 	wait time.Duration
@@ -31,7 +31,7 @@ type liveProgress struct {
 }
 
 type liveRunner struct {
-	*misstepv1.Runner
+	reporter
 	notReady string
 	at       time.Time
 }
@@ -39,7 +39,7 @@ type liveRunner struct {
 // saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and forgets the runners
 // that have not called within the last period.
 func (t *liveTable) saw(
-	req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time,
+	runner reporter, req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time,
 	period time.Duration,
 ) {
 	t.mu.Lock()
@@ -47,8 +47,7 @@ func (t *liveTable) saw(
 	if t.progress == nil {
 		t.progress, t.runners = map[string]liveProgress{}, map[string]liveRunner{}
 	}
-	runner := req.GetRunner()
-	t.runners[runner.GetId()] = liveRunner{runner, shorten.To(req.GetNotReady(), maxLine), now}
+	t.runners[runner.holder()] = liveRunner{runner, shorten.To(req.GetNotReady(), maxLine), now}
 	for id, p := range running {
 		t.progress[id] = liveProgress{p, now}
 	}
@@ -88,7 +87,7 @@ func statuses(runners map[string]liveRunner) []*misstepv1.RunnerStatus {
 	all := make([]*misstepv1.RunnerStatus, 0, len(runners))
 	for _, r := range runners {
 		all = append(all, &misstepv1.RunnerStatus{
-			Runner: r.Runner, LastCall: timestamppb.New(r.at), NotReady: r.notReady,
+			Runner: r.Runner, Owner: r.owner, LastCall: timestamppb.New(r.at), NotReady: r.notReady,
 		})
 	}
 	return all
@@ -102,8 +101,9 @@ func (t *liveTable) heard(self string, all *misstepv1.Coordinators) {
 			continue
 		}
 		for _, r := range c.GetRunners() {
-			if at := r.GetLastCall().AsTime(); at.After(others[r.GetRunner().GetId()].at) {
-				others[r.GetRunner().GetId()] = liveRunner{r.GetRunner(), r.GetNotReady(), at}
+			runner := reporter{r.GetRunner(), r.GetOwner()}
+			if at := r.GetLastCall().AsTime(); at.After(others[runner.holder()].at) {
+				others[runner.holder()] = liveRunner{runner, r.GetNotReady(), at}
 			}
 		}
 	}

@@ -16,6 +16,9 @@ type Metrics interface {
 	Granted(leases int)
 	// Result is called for each result of a live lease: the kind of its outcome (misstepv1.OutcomeName), or InfrastructureFailure.
 	Result(kind string)
+	// Dropped is called with the number of results of a call that were not recorded, and with the reason: NotHeld, Malformed or
+	// Unfit.
+	Dropped(reason string, results int)
 	// Batch is called for each transaction that writes, with the number of calls that it served.
 	Batch(calls int)
 }
@@ -23,11 +26,23 @@ type Metrics interface {
 // InfrastructureFailure is the kind of a result that is no outcome.
 const InfrastructureFailure = "infrastructure-failure"
 
+// Reasons why a result is not recorded.
+const (
+	// NotHeld is a result of a lease that the runner does not hold: it was recorded before and the acknowledgement was lost, its
+	// lease was lost, or it is another runner's.
+	NotHeld = "not-held"
+	// Malformed is an outcome that is none of any trial.
+	Malformed = "malformed"
+	// Unfit is an outcome that no run of its lease's recipe can give.
+	Unfit = "unfit"
+)
+
 type noMetrics struct{}
 
-func (noMetrics) Granted(int)   {}
-func (noMetrics) Result(string) {}
-func (noMetrics) Batch(int)     {}
+func (noMetrics) Granted(int)         {}
+func (noMetrics) Result(string)       {}
+func (noMetrics) Dropped(string, int) {}
+func (noMetrics) Batch(int)           {}
 
 // kindOf returns the kind of a result; false for a trial that still runs.
 func kindOf(h *misstepv1.HeldLease) (string, bool) {

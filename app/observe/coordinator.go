@@ -20,6 +20,7 @@ type Coordinator struct {
 	calls        *grpcprom.ServerMetrics
 	granted      prometheus.Counter
 	results      *prometheus.CounterVec
+	dropped      *prometheus.CounterVec
 	batches      prometheus.Histogram
 	transactions *prometheus.HistogramVec
 }
@@ -41,6 +42,10 @@ func NewCoordinator() *Coordinator {
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "results_total", Help: "Results of live leases by kind of outcome.",
 		}, []string{"kind"}),
+		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "results_dropped_total",
+			Help: "Results that were not recorded: of leases that their runner does not hold, malformed, or unfit for their lease.",
+		}, []string{"reason"}),
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "store_batch_calls", Help: "Calls that one writing transaction served.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11),
@@ -50,7 +55,10 @@ func NewCoordinator() *Coordinator {
 			Help: "Transactions of the store from their request to their end, waiting included.", Buckets: latencyBuckets,
 		}, []string{"access", "result"}),
 	}
-	c.Registry.MustRegister(c.calls, c.granted, c.results, c.batches, c.transactions)
+	for _, reason := range []string{coordinator.NotHeld, coordinator.Malformed, coordinator.Unfit} {
+		c.dropped.WithLabelValues(reason)
+	}
+	c.Registry.MustRegister(c.calls, c.granted, c.results, c.dropped, c.batches, c.transactions)
 	return c
 }
 
@@ -59,6 +67,11 @@ func (c *Coordinator) Granted(leases int) { c.granted.Add(float64(leases)) }
 
 // Result implements coordinator.Metrics.
 func (c *Coordinator) Result(kind string) { c.results.WithLabelValues(kind).Inc() }
+
+// Dropped implements coordinator.Metrics.
+func (c *Coordinator) Dropped(reason string, results int) {
+	c.dropped.WithLabelValues(reason).Add(float64(results))
+}
 
 // Batch implements coordinator.Metrics.
 func (c *Coordinator) Batch(calls int) { c.batches.Observe(float64(calls)) }

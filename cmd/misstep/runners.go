@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,10 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 		return err
 	}
 	t := table(w)
+	owned := slices.ContainsFunc(all, func(s *misstepv1.RunnerStatus) bool { return s.GetOwner() != "" })
+	if owned {
+		fmt.Fprint(t, "owner\t")
+	}
 	fmt.Fprintln(t, "runner\trunning\tslots\tlast call\tcapabilities\tstate")
 	for _, s := range all {
 		r := s.GetRunner()
@@ -46,6 +51,9 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 		state := "ready"
 		if why := s.GetNotReady(); why != "" {
 			state = "no new work: " + why
+		}
+		if owned {
+			fmt.Fprintf(t, "%s\t", s.GetOwner())
 		}
 		fmt.Fprintf(t, "%s\t%d\t%d\t%v ago\t%s\t%s\n", r.GetId(), s.GetRunning(), r.GetSlots(), ago,
 			cmp.Or(strings.Join(r.GetCapabilities(), " "), "-"), state)

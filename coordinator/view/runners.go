@@ -23,10 +23,10 @@ func (r Reader) Runners(tx store.Tx, within time.Duration, now time.Time) ([]*mi
 		return now.Sub(s.GetLastCall().AsTime()) > within
 	})
 	for _, s := range all {
-		s.Running = running[s.GetRunner().GetId()]
+		s.Running = running[store.Holder(s.GetOwner(), s.GetRunner().GetId())]
 	}
 	slices.SortFunc(all, func(a, b *misstepv1.RunnerStatus) int {
-		return cmp.Compare(a.GetRunner().GetId(), b.GetRunner().GetId())
+		return cmp.Or(cmp.Compare(a.GetRunner().GetId(), b.GetRunner().GetId()), cmp.Compare(a.GetOwner(), b.GetOwner()))
 	})
 	return all, nil
 }

@@ -1100,7 +1100,9 @@ type RunnerStatus struct {
 	// running trials: the leases that it holds.
 	Running uint64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
 	// not_ready says why it takes no leases, as in its last call; empty when it takes some.
-	NotReady      string `protobuf:"bytes,4,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
+	NotReady string `protobuf:"bytes,4,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
+	// owner is the caller whose credential it uses, such as "runner a1"; empty where the coordinator does not authenticate.
+	Owner         string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1159,6 +1161,13 @@ func (x *RunnerStatus) GetRunning() uint64 {
 func (x *RunnerStatus) GetNotReady() string {
 	if x != nil {
 		return x.NotReady
+	}
+	return ""
+}
+
+func (x *RunnerStatus) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -3436,12 +3445,13 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x11SetBudgetResponse\"\x14\n" +
 	"\x12ListRunnersRequest\"I\n" +
 	"\x13ListRunnersResponse\x122\n" +
-	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xaa\x01\n" +
+	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xc0\x01\n" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
 	"\arunning\x18\x03 \x01(\x04R\arunning\x12\x1b\n" +
-	"\tnot_ready\x18\x04 \x01(\tR\bnotReady\"\x9e\x01\n" +
+	"\tnot_ready\x18\x04 \x01(\tR\bnotReady\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\"\x9e\x01\n" +
 	"\fCoordinators\x127\n" +
 	"\x05by_id\x18\x01 \x03(\v2\".misstep.v1.Coordinators.ByIdEntryR\x04byId\x1aU\n" +
 	"\tByIdEntry\x12\x10\n" +

@@ -128,8 +128,18 @@ func outcome(recipe *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
 		o = sim.Mismatch(fmt.Sprint("Bug", random.IntN(bugs)))(recipe, random)
 	}
 	const samples = 1000
-	for _, check := range recipe.GetChecks() {
+	var found uint64
+	for _, m := range o.GetMismatches() {
+		found += m.GetCount()
+	}
+	for i, check := range recipe.GetChecks() {
 		o.Checks = append(o.Checks, &misstepv1.CheckCount{Check: check.GetName(), Total: samples, Match: samples})
+		if i == 0 { // all mismatches are of the first check
+			o.Checks[i].Total, o.Checks[i].Mismatch = samples+found, found
+		}
+	}
+	if found > 0 { // a coordinator holds it against the lease
+		o.RecipeDigest, _ = misstepv1.RecipeDigest(recipe) // without one it is refused
 	}
 	o.Signals = &misstepv1.SignalCount{Sent: samples, Delivered: samples, Answered: samples}
 	return o

@@ -1,0 +1,248 @@
+package coordinator_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator"
+	"misstep/coordinator/access"
+	"misstep/coordinator/store"
+	"misstep/coordinator/store/memory"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// as returns the context of a call by a runner that has authenticated.
+func as(ctx context.Context, name string) context.Context {
+	return access.With(ctx, &access.Caller{
+		Name: "runner " + name, Kind: access.Runner, Grants: []access.Grant{{Role: misstepv1.Role_ROLE_RUNNER}},
+	})
+}
+
+// drops counts the results that a server dropped, by reason.
+type drops struct {
+	coordinator.Metrics
+	by map[string]int
+}
+
+func (d *drops) Granted(int)                      {}
+func (d *drops) Result(kind string)               { d.by["recorded"]++ }
+func (d *drops) Dropped(reason string, count int) { d.by[reason] += count }
+func (d *drops) Batch(int)                        {}
+
+// strangers is a coordinator with a campaign of several trials, which runners of several owners call.
+type strangers struct {
+	t      *testing.T
+	server *coordinator.Server
+	store  store.Store
+	drops  *drops
+	id     string // of the campaign
+}
+
+func newStrangers(t *testing.T, trials uint64) *strangers {
+	t.Helper()
+	s := &strangers{t: t, store: memory.New(), drops: &drops{by: map[string]int{}}}
+	s.server = coordinator.New(coordinator.Config{Store: s.store, Metrics: s.drops})
+	sub, err := s.server.SubmitCampaign(t.Context(), submission(trials))
+	require.NoError(t, err)
+	s.id = sub.GetCampaignId()
+	return s
+}
+
+// call is one of owner's runner with that id, which wants n leases.
+func (s *strangers) call(owner, id string, n uint32, held ...*misstepv1.HeldLease) []*misstepv1.Lease {
+	s.t.Helper()
+	response, err := s.server.Synchronize(as(s.t.Context(), owner), &misstepv1.SynchronizeRequest{
+		Runner: &misstepv1.Runner{Id: id, Slots: 16}, FreeSlots: n, Held: held,
+	})
+	require.NoError(s.t, err)
+	return response.GetDesired()
+}
+
+func (s *strangers) trials() []*misstepv1.Trial {
+	s.t.Helper()
+	list, err := s.server.ListTrials(s.t.Context(), &misstepv1.ListTrialsRequest{CampaignId: s.id})
+	require.NoError(s.t, err)
+	return list.GetTrials()
+}
+
+func cleanOf(l *misstepv1.Lease) *misstepv1.Outcome {
+	o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
+	for _, c := range l.GetRecipe().GetChecks() {
+		o.Checks = append(o.Checks, &misstepv1.CheckCount{Check: c.GetName(), Total: 2, Match: 2})
+	}
+	return o
+}
+
+func crashOf(t *testing.T, l *misstepv1.Lease) *misstepv1.Outcome {
+	t.Helper()
+	o := cleanOf(l)
+	o.Kind, o.Crash = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, &misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "C f"}
+	var err error
+	o.RecipeDigest, err = misstepv1.RecipeDigest(l.GetRecipe())
+	require.NoError(t, err)
+	return o
+}
+
+func ended(l *misstepv1.Lease, o *misstepv1.Outcome) *misstepv1.HeldLease {
+	return &misstepv1.HeldLease{LeaseId: l.GetId(), State: &misstepv1.HeldLease_Outcome{Outcome: o}}
+}
+
+func failed(l *misstepv1.Lease) *misstepv1.HeldLease {
+	return &misstepv1.HeldLease{LeaseId: l.GetId(), State: &misstepv1.HeldLease_Failure{
+		Failure: &misstepv1.InfrastructureFailure{Message: "no", Permanent: true},
+	}}
+}
+
+// A runner ends the leases that it holds, and no others: neither by their ids nor by calling itself what another owner's runner is
+// called.
+func TestARunnerReportsOnItsOwnLeases(t *testing.T) {
+	s := newStrangers(t, 3)
+	held := s.call("honest", "r", 1)
+	require.Len(t, held, 1)
+	for _, forged := range []*misstepv1.HeldLease{ended(held[0], crashOf(t, held[0])), failed(held[0])} {
+		for _, id := range []string{"r", "other"} {
+			assert.Empty(t, s.call("hostile", id, 0, forged), "%s is told nothing of others' leases", id)
+		}
+	}
+	assert.Empty(t, s.trials())
+	assert.Equal(t, map[string]int{coordinator.NotHeld: 4}, s.drops.by)
+	assert.Len(t, s.call("honest", "r", 0), 1, "the holder has its lease still")
+
+	assert.Empty(t, s.call("honest", "r", 0, ended(held[0], cleanOf(held[0]))))
+	require.Len(t, s.trials(), 1)
+	assert.Empty(t, s.call("honest", "r", 0, ended(held[0], crashOf(t, held[0]))), "a second outcome of the same lease")
+	require.Len(t, s.trials(), 1)
+	assert.Equal(t, misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, s.trials()[0].GetOutcome().GetKind(), "the first outcome counts")
+	assert.Equal(t, map[string]int{coordinator.NotHeld: 5, "recorded": 1}, s.drops.by)
+}
+
+// Two owners whose runners call themselves the same are two runners, everywhere.
+func TestRunnersOfTwoOwnersWithTheSameID(t *testing.T) {
+	s := newStrangers(t, 3)
+	a, b := s.call("a", "r", 1), s.call("b", "r", 1)
+	require.NotEqual(t, a[0].GetId(), b[0].GetId())
+	assert.Len(t, s.call("a", "r", 0), 1)
+	list, err := s.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+	require.NoError(t, err)
+	require.Len(t, list.GetRunners(), 2)
+	for i, owner := range []string{"runner a", "runner b"} {
+		assert.Equal(t, owner, list.GetRunners()[i].GetOwner())
+		assert.Equal(t, "r", list.GetRunners()[i].GetRunner().GetId())
+		assert.EqualValues(t, 1, list.GetRunners()[i].GetRunning())
+	}
+}
+
+// An outcome that its recipe cannot give is not recorded: the trial goes to a runner again.
+func TestAnOutcomeMustFitItsLease(t *testing.T) {
+	s := newStrangers(t, 1)
+	held := s.call("hostile", "r", 1)
+	require.Len(t, held, 1)
+	foreign := cleanOf(held[0])
+	foreign.Checks[0].Check = "edges"
+	assert.Empty(t, s.call("hostile", "r", 0, ended(held[0], foreign)))
+	assert.Empty(t, s.trials())
+	assert.Equal(t, map[string]int{coordinator.Unfit: 1}, s.drops.by)
+	require.NoError(t, s.store.View(t.Context(), func(tx store.Tx) error {
+		jobs, err := tx.Jobs(s.id)
+		require.Len(t, jobs, 1)
+		assert.EqualValues(t, 1, jobs[0].Failures)
+		return err
+	}))
+}
+
+// A finding is recorded with the digest of its lease's recipe only; what a quiet outcome claims is not kept.
+func TestAFindingNamesItsRecipe(t *testing.T) {
+	s := newStrangers(t, 3)
+	held := s.call("a", "r", 3)
+	require.Len(t, held, 3)
+	wrong, quiet := crashOf(t, held[0]), cleanOf(held[1])
+	wrong.RecipeDigest = crashOf(t, held[2]).GetRecipeDigest()
+	quiet.RecipeDigest = wrong.GetRecipeDigest()
+	s.call("a", "r", 0, ended(held[0], wrong), ended(held[1], quiet), ended(held[2], crashOf(t, held[2])))
+	trials := s.trials()
+	require.Len(t, trials, 2)
+	assert.Empty(t, trials[0].GetOutcome().GetRecipeDigest())
+	assert.Equal(t, wrong.GetRecipeDigest(), trials[1].GetOutcome().GetRecipeDigest())
+	assert.Equal(t, map[string]int{coordinator.Unfit: 1, "recorded": 2}, s.drops.by)
+}
+
+// What one stranger's runner calls impossible is tried again.
+func TestOneStrangerDoesNotGiveATrialUp(t *testing.T) {
+	s := newStrangers(t, 1)
+	held := s.call("a", "r", 1)
+	s.call("a", "r", 0, failed(held[0]))
+	assert.Empty(t, s.trials())
+}
+
+func TestEvidenceNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"hs_err.log": true, "größe.txt": true, "a b": true,
+		"": false, ".": false, "..": false, ".hidden": false, "../x": false, "a/b": false, `a\b`: false, "a\x00b": false,
+		"a\x1b[2J": false, "a\nb": false, "a\u0085b": false, "\xff": false, strings.Repeat("x", 257): false,
+	} {
+		s := newStrangers(t, 1)
+		held := s.call("a", "r", 1)
+		o := cleanOf(held[0])
+		o.Evidence = []*misstepv1.Evidence{{Name: name, Digest: digest("a")}}
+		s.call("a", "r", 0, ended(held[0], o))
+		assert.Equal(t, ok, len(s.trials()) == 1, "%q", name)
+	}
+}
+
+// Any message whatever leaves another owner's lease as it was, and what is recorded fits its lease.
+func FuzzSynchronize(f *testing.F) {
+	seed := func(req *misstepv1.SynchronizeRequest) {
+		raw, err := proto.Marshal(req)
+		require.NoError(f, err)
+		f.Add(raw, uint8(0))
+		f.Add(raw, uint8(1))
+	}
+	runner := &misstepv1.Runner{Id: "r", Slots: 2}
+	clean := &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}}
+	seed(&misstepv1.SynchronizeRequest{Runner: runner, FreeSlots: 2})
+	seed(&misstepv1.SynchronizeRequest{Runner: runner, Held: []*misstepv1.HeldLease{{LeaseId: "?", State: clean}}})
+	seed(&misstepv1.SynchronizeRequest{Runner: runner, Held: []*misstepv1.HeldLease{{LeaseId: "?"}, {LeaseId: "?"}}})
+	seed(&misstepv1.SynchronizeRequest{Runner: runner, Held: []*misstepv1.HeldLease{{LeaseId: "?", State: &misstepv1.HeldLease_Outcome{
+		Outcome: &misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)"},
+			Evidence: []*misstepv1.Evidence{{Name: "../../x", Digest: digest("a"), Size: 1 << 63}},
+		},
+	}}}})
+	seed(&misstepv1.SynchronizeRequest{Runner: runner, Held: []*misstepv1.HeldLease{{LeaseId: "?", State: &misstepv1.HeldLease_Failure{
+		Failure: &misstepv1.InfrastructureFailure{Permanent: true},
+	}}}})
+	f.Fuzz(func(t *testing.T, raw []byte, whose uint8) {
+		req := &misstepv1.SynchronizeRequest{}
+		if proto.Unmarshal(raw, req) != nil {
+			return
+		}
+		s := newStrangers(t, 2)
+		victim, own := s.call("honest", "r", 1), s.call("hostile", "r", 1)
+		for _, h := range req.GetHeld() { // a fuzzer does not guess ids
+			if h.GetLeaseId() == "?" {
+				h.LeaseId = append(victim, own...)[whose%2].GetId()
+			}
+		}
+		_, err := s.server.Synchronize(as(t.Context(), "hostile"), req)
+		if err != nil {
+			require.Equal(t, codes.InvalidArgument, status.Code(err), "%v", err)
+		}
+		left := s.call("honest", "r", 0)
+		require.Len(t, left, 1)
+		assert.Equal(t, victim[0].GetId(), left[0].GetId())
+		for _, trial := range s.trials() {
+			assert.True(t, proto.Equal(own[0].GetRecipe(), trial.GetRecipe()))
+			for _, e := range trial.GetOutcome().GetEvidence() {
+				assert.Equal(t, e.GetName(), filepath.Base(filepath.Join("/f", e.GetName())))
+			}
+		}
+	})
+}
