@@ -48,6 +48,7 @@ type Tx interface {
 	KnownBugRows
 	ReproductionRows
 	WorkerRows
+	AccessRows
 }
 
 // CampaignRows are the campaigns by id.
@@ -165,6 +166,8 @@ type Loader interface {
 	LoadTrial(t *Trial) error
 	// LoadDecision is AddDecision with the decision's own id.
 	LoadDecision(d *misstepv1.TriageDecision) error
+	// LoadAudit is AddAudit with the entry's own id.
+	LoadAudit(e *misstepv1.AuditEntry) error
 	// Loaded is called after the last row: the ids of further rows are greater than all.
 	Loaded() error
 }

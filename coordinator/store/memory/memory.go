@@ -38,6 +38,10 @@ type Store struct {
 	decisions     []*misstepv1.TriageDecision
 	workers       map[string][]byte
 	known         map[string]*misstepv1.KnownBug
+	tokens        map[string]*store.Token
+	access        map[grantKey]*misstepv1.AccessGrant
+	audit         []*misstepv1.AuditEntry // appended to or replaced, never changed in place
+	nextAudit     uint64
 }
 
 type trialKey struct {
@@ -60,6 +64,8 @@ func New() *Store {
 		findings:      map[string]*store.Finding{},
 		workers:       map[string][]byte{},
 		known:         map[string]*misstepv1.KnownBug{},
+		tokens:        map[string]*store.Token{},
+		access:        map[grantKey]*misstepv1.AccessGrant{},
 	}
 }
 

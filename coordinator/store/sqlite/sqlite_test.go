@@ -57,13 +57,13 @@ func TestOpenFails(t *testing.T) {
 	require.NoError(t, open(t, newer).Close())
 	db, err := sql.Open("sqlite", newer)
 	require.NoError(t, err)
-	_, err = db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1)")
+	_, err = db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	for path, want := range map[string]string{
 		garbage:                            "not a database",
 		filepath.Join(dir, "none", "x.db"): "unable to open",
-		newer:                              "its schema has version 99",
+		newer:                              "its schema has version 9999",
 	} {
 		_, err := sqlite.Open(t.Context(), path)
 		require.ErrorContains(t, err, want)

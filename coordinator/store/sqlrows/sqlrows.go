@@ -87,7 +87,7 @@ func (t *Tx) Loaded() error {
 	if t.dialect == Question {
 		return nil // SQLite's ids follow the greatest
 	}
-	for _, table := range []string{"trials", "decisions"} {
+	for _, table := range []string{"trials", "decisions", "audit"} {
 		if err := t.Exec("continue the ids of "+table, "SELECT setval(pg_get_serial_sequence('"+table+
 			"', 'id'), (SELECT coalesce(max(id), 0) + 1 FROM "+table+"), false)"); err != nil {
 			return err

@@ -65,6 +65,15 @@ func Tables(tx store.Loader) ([]Table, error) {
 		{"known bugs", messages(tx.KnownBugs)},
 		{"reproductions", messages(func() ([]*misstepv1.Reproduction, error) { return tx.Reproductions(false) })},
 		{"workers", func(r *rows) error { return r.workers(tx) }},
+		{"tokens", func(r *rows) error {
+			all, err := tx.Tokens()
+			for _, token := range all {
+				r.row(token.Proto, token.Hash)
+			}
+			return err
+		}},
+		{"access", messages(tx.Access)},
+		{"audit log", func(r *rows) error { return r.auditLog(tx) }},
 	} {
 		r := &rows{hash: sha256.New()}
 		if err := t.rows(r); err != nil {
@@ -168,6 +177,19 @@ func (r *rows) trials(tx store.Tx, campaigns []*store.Campaign) error {
 		}
 	}
 	return nil
+}
+
+func (r *rows) auditLog(tx store.Tx) error {
+	for before := uint64(0); ; {
+		all, err := tx.Audit(store.AuditFilter{Before: before, Limit: page})
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		for _, e := range all {
+			before = e.GetId()
+			r.row(e)
+		}
+	}
 }
 
 func (r *rows) workers(tx store.Loader) error {

@@ -105,6 +105,9 @@ func (c *copying) all() error {
 		copyOf(c, "reproductions", func() ([]*misstepv1.Reproduction, error) { return c.source.Reproductions(false) },
 			store.Loader.PutReproduction),
 		copyOf(c, "workers", c.source.WorkerNames, c.worker),
+		copyOf(c, "tokens", c.source.Tokens, store.Loader.PutToken),
+		copyOf(c, "access", c.source.Access, store.Loader.PutAccess),
+		c.auditLog,
 		func() error {
 			return c.to.Update(c.ctx, func(tx store.Tx) error {
 				to, err := loader(tx)
@@ -139,6 +142,23 @@ func (c *copying) worker(to store.Loader, name string) error {
 		return err
 	}
 	return to.PutWorkerState(name, data)
+}
+
+// auditLog copies the entries, the newest first, a page at a time.
+func (c *copying) auditLog() error {
+	var done uint64
+	for before := uint64(0); ; {
+		rows, err := c.source.Audit(store.AuditFilter{Before: before, Limit: page})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		before = rows[len(rows)-1].GetId()
+		if err := update(c, rows, store.Loader.LoadAudit); err != nil {
+			return err
+		}
+		done += uint64(len(rows))
+		c.progress("audit log", done)
+	}
 }
 
 // ofCampaigns copies jobs and trials. Only a page of trials is in memory at a time.

@@ -70,6 +70,11 @@ func fill(t *testing.T, s store.Store) {
 		require.NoError(t, tx.PutKnownBug(&misstepv1.KnownBug{Id: "B1"}))
 		require.NoError(t, tx.PutReproduction(&misstepv1.Reproduction{Id: "R1", Next: 4}))
 		require.NoError(t, tx.PutWorkerState("w", []byte{0, 1, 2}))
+		require.NoError(t, tx.PutToken(&store.Token{Proto: &misstepv1.Token{Id: "t"}, Hash: []byte{1, 0}}))
+		require.NoError(t, tx.PutAccess(&misstepv1.AccessGrant{Group: "g", Grant: &misstepv1.Grant{Project: "p"}}))
+		for i := range uint64(page + 3) {
+			require.NoError(t, to.LoadAudit(&misstepv1.AuditEntry{Id: 2*i + 5, Caller: "anna"}))
+		}
 		return to.Loaded()
 	}))
 }
@@ -88,7 +93,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	assert.Equal(t, map[string]uint64{
 		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1,
-		"reproductions": 1, "workers": 1,
+		"reproductions": 1, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
 	}, rows)
 	told := map[string]uint64{}
 	have, err := Copy(t.Context(), source, database, func(table string, rows uint64) { told[table] = rows })
@@ -116,6 +121,9 @@ func TestThereAndBack(t *testing.T) {
 			assert.EqualValues(t, 3*(trials-1)+3, added[len(added)-1].ID)
 			decision, err := tx.AddDecision(&misstepv1.TriageDecision{Kind: "merge"})
 			assert.EqualValues(t, 10, decision)
+			require.NoError(t, err)
+			entry, err := tx.AddAudit(&misstepv1.AuditEntry{})
+			assert.EqualValues(t, 2*(page+2)+6, entry)
 			return err
 		}))
 	}
@@ -151,6 +159,13 @@ func TestDifferencesShow(t *testing.T) {
 		"known bugs":    func(tx store.Loader) error { return tx.DeleteKnownBug("B1") },
 		"reproductions": func(tx store.Loader) error { return tx.PutReproduction(&misstepv1.Reproduction{Id: "R1"}) },
 		"workers":       func(tx store.Loader) error { return tx.PutWorkerState("w", []byte{0, 1}) },
+		"tokens": func(tx store.Loader) error {
+			return tx.PutToken(&store.Token{Proto: &misstepv1.Token{Id: "t"}, Hash: []byte{1}})
+		},
+		"access": func(tx store.Loader) error {
+			return tx.DeleteAccess(&misstepv1.AccessGrant{Group: "g", Grant: &misstepv1.Grant{Project: "p"}})
+		},
+		"audit log": func(tx store.Loader) error { return tx.TrimAudit(time.Time{}, 5) },
 		"trials": func(tx store.Loader) error {
 			return tx.LoadTrial(&store.Trial{ID: 1, Campaign: "C3", Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{}})
 		},

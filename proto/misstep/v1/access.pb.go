@@ -10,6 +10,8 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	descriptorpb "google.golang.org/protobuf/types/descriptorpb"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -95,6 +97,1289 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_misstep_v1_access_proto_rawDescGZIP(), []int{0}
 }
 
+// Grant is a role in a project.
+type Grant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// project in which the role is granted; empty for every project.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// role that is granted, one of viewer, hunter, triager, runner and admin.
+	Role          Role `protobuf:"varint,2,opt,name=role,proto3,enum=misstep.v1.Role" json:"role,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_misstep_v1_access_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *Grant) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Grant) GetRole() Role {
+	if x != nil {
+		return x.Role
+	}
+	return Role_ROLE_UNSPECIFIED
+}
+
+// GetLoginRequest asks where people log in.
+type GetLoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetLoginRequest) Reset() {
+	*x = GetLoginRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLoginRequest) ProtoMessage() {}
+
+func (x *GetLoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLoginRequest.ProtoReflect.Descriptor instead.
+func (*GetLoginRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{1}
+}
+
+// GetLoginResponse says where people log in; without an issuer they cannot, and everybody uses tokens.
+type GetLoginResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// issuer is the URL of the OpenID provider, below which it publishes its configuration.
+	Issuer string `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// client_id of the public client that misstep is at the provider.
+	ClientId string `protobuf:"bytes,2,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	// scopes to ask for.
+	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// authentication is false when the coordinator does not ask who calls.
+	Authentication bool `protobuf:"varint,4,opt,name=authentication,proto3" json:"authentication,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *GetLoginResponse) Reset() {
+	*x = GetLoginResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetLoginResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetLoginResponse) ProtoMessage() {}
+
+func (x *GetLoginResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetLoginResponse.ProtoReflect.Descriptor instead.
+func (*GetLoginResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GetLoginResponse) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *GetLoginResponse) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *GetLoginResponse) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *GetLoginResponse) GetAuthentication() bool {
+	if x != nil {
+		return x.Authentication
+	}
+	return false
+}
+
+// WhoAmIRequest asks who is calling.
+type WhoAmIRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoAmIRequest) Reset() {
+	*x = WhoAmIRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoAmIRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoAmIRequest) ProtoMessage() {}
+
+func (x *WhoAmIRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoAmIRequest.ProtoReflect.Descriptor instead.
+func (*WhoAmIRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{3}
+}
+
+// WhoAmIResponse is the caller as the coordinator sees it.
+type WhoAmIResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name of the caller, such as "anna@example.org" or "token anna@example.org/ci".
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// kind of its credential: "local", "person", "token" or "runner".
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// grants are what the caller may do.
+	Grants []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	// address of the peer, host and port.
+	Address       string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WhoAmIResponse) Reset() {
+	*x = WhoAmIResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WhoAmIResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WhoAmIResponse) ProtoMessage() {}
+
+func (x *WhoAmIResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WhoAmIResponse.ProtoReflect.Descriptor instead.
+func (*WhoAmIResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *WhoAmIResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *WhoAmIResponse) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *WhoAmIResponse) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *WhoAmIResponse) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+// Token is a token without its secret.
+type Token struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id is the public part of the token, as in misstep_ID_SECRET: 10 characters.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// name for people, such as "ci". The name of the caller is "token ", the maker's name, "/" and this; without the maker where
+	// nobody was asked who it is. Several tokens of one maker may have the same name, to replace one by the next.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// grants are what it may do.
+	Grants []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
+	// made_by is the name of the caller who made it.
+	MadeBy string `protobuf:"bytes,4,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
+	// made is when it was made.
+	Made *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=made,proto3" json:"made,omitempty"`
+	// expires is when it ends to be valid.
+	Expires *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expires,proto3" json:"expires,omitempty"`
+	// revoked is when it was revoked; absent when it was not.
+	Revoked *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	// revoked_by is the name of the caller who revoked it.
+	RevokedBy     string `protobuf:"bytes,8,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Token) Reset() {
+	*x = Token{}
+	mi := &file_misstep_v1_access_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Token) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Token) ProtoMessage() {}
+
+func (x *Token) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Token.ProtoReflect.Descriptor instead.
+func (*Token) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Token) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Token) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Token) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *Token) GetMadeBy() string {
+	if x != nil {
+		return x.MadeBy
+	}
+	return ""
+}
+
+func (x *Token) GetMade() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Made
+	}
+	return nil
+}
+
+func (x *Token) GetExpires() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expires
+	}
+	return nil
+}
+
+func (x *Token) GetRevoked() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Revoked
+	}
+	return nil
+}
+
+func (x *Token) GetRevokedBy() string {
+	if x != nil {
+		return x.RevokedBy
+	}
+	return ""
+}
+
+// CreateTokenRequest says what a token is to do.
+type CreateTokenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name for people: at most 64 of a-z, 0-9, '.', '_' and '-', beginning with a letter or a digit.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// grants are what it is to do, at least one.
+	Grants []*Grant `protobuf:"bytes,2,rep,name=grants,proto3" json:"grants,omitempty"`
+	// lifetime of the token, at most 366 days; absent is 90 days.
+	Lifetime      *durationpb.Duration `protobuf:"bytes,3,opt,name=lifetime,proto3" json:"lifetime,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTokenRequest) Reset() {
+	*x = CreateTokenRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTokenRequest) ProtoMessage() {}
+
+func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
+func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CreateTokenRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CreateTokenRequest) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+func (x *CreateTokenRequest) GetLifetime() *durationpb.Duration {
+	if x != nil {
+		return x.Lifetime
+	}
+	return nil
+}
+
+// CreateTokenResponse is the only answer that has the secret.
+type CreateTokenResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// secret is the whole token: "misstep_", the id, "_" and 52 characters that hold 256 random bits.
+	Secret string `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	// token without its secret.
+	Token         *Token `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTokenResponse) Reset() {
+	*x = CreateTokenResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTokenResponse) ProtoMessage() {}
+
+func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
+func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *CreateTokenResponse) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *CreateTokenResponse) GetToken() *Token {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
+// ListTokensRequest asks for tokens; filters would be fields here.
+type ListTokensRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTokensRequest) Reset() {
+	*x = ListTokensRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTokensRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTokensRequest) ProtoMessage() {}
+
+func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
+func (*ListTokensRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{8}
+}
+
+// ListTokensResponse holds tokens.
+type ListTokensResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tokens, the newest first.
+	Tokens        []*Token `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTokensResponse) Reset() {
+	*x = ListTokensResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTokensResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTokensResponse) ProtoMessage() {}
+
+func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
+func (*ListTokensResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListTokensResponse) GetTokens() []*Token {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+// RevokeTokenRequest names tokens: one, or all of one maker.
+type RevokeTokenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// token_id is the id of a token; the whole token will do, and is not repeated in any answer.
+	TokenId string `protobuf:"bytes,1,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	// made_by revokes all valid tokens of that maker instead.
+	MadeBy        string `protobuf:"bytes,2,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeTokenRequest) Reset() {
+	*x = RevokeTokenRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeTokenRequest) ProtoMessage() {}
+
+func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
+func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *RevokeTokenRequest) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
+func (x *RevokeTokenRequest) GetMadeBy() string {
+	if x != nil {
+		return x.MadeBy
+	}
+	return ""
+}
+
+// RevokeTokenResponse acknowledges that the tokens are not valid any more. Other coordinators on the store notice within seconds.
+type RevokeTokenResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tokens that were revoked by this call.
+	Tokens        []*Token `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeTokenResponse) Reset() {
+	*x = RevokeTokenResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeTokenResponse) ProtoMessage() {}
+
+func (x *RevokeTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeTokenResponse.ProtoReflect.Descriptor instead.
+func (*RevokeTokenResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RevokeTokenResponse) GetTokens() []*Token {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+// AccessGrant is what is granted to a person or a group.
+type AccessGrant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// person by the name that the provider gives, such as "anna@example.org"; empty for a group.
+	Person string `protobuf:"bytes,1,opt,name=person,proto3" json:"person,omitempty"`
+	// group by the name that the provider gives; empty for a person.
+	Group string `protobuf:"bytes,2,opt,name=group,proto3" json:"group,omitempty"`
+	// grant is what they may do.
+	Grant *Grant `protobuf:"bytes,3,opt,name=grant,proto3" json:"grant,omitempty"`
+	// granted_by is the name of the caller who granted it.
+	GrantedBy string `protobuf:"bytes,4,opt,name=granted_by,json=grantedBy,proto3" json:"granted_by,omitempty"`
+	// granted is when it was granted.
+	Granted       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=granted,proto3" json:"granted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccessGrant) Reset() {
+	*x = AccessGrant{}
+	mi := &file_misstep_v1_access_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccessGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccessGrant) ProtoMessage() {}
+
+func (x *AccessGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccessGrant.ProtoReflect.Descriptor instead.
+func (*AccessGrant) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AccessGrant) GetPerson() string {
+	if x != nil {
+		return x.Person
+	}
+	return ""
+}
+
+func (x *AccessGrant) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *AccessGrant) GetGrant() *Grant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+func (x *AccessGrant) GetGrantedBy() string {
+	if x != nil {
+		return x.GrantedBy
+	}
+	return ""
+}
+
+func (x *AccessGrant) GetGranted() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Granted
+	}
+	return nil
+}
+
+// GrantAccessRequest grants a role.
+type GrantAccessRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// access to grant: person or group, and grant.
+	Access        *AccessGrant `protobuf:"bytes,1,opt,name=access,proto3" json:"access,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrantAccessRequest) Reset() {
+	*x = GrantAccessRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrantAccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrantAccessRequest) ProtoMessage() {}
+
+func (x *GrantAccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrantAccessRequest.ProtoReflect.Descriptor instead.
+func (*GrantAccessRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GrantAccessRequest) GetAccess() *AccessGrant {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
+// GrantAccessResponse holds the grant as it is kept.
+type GrantAccessResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// access that is granted.
+	Access        *AccessGrant `protobuf:"bytes,1,opt,name=access,proto3" json:"access,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrantAccessResponse) Reset() {
+	*x = GrantAccessResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrantAccessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrantAccessResponse) ProtoMessage() {}
+
+func (x *GrantAccessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrantAccessResponse.ProtoReflect.Descriptor instead.
+func (*GrantAccessResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GrantAccessResponse) GetAccess() *AccessGrant {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
+// RevokeAccessRequest takes a role back.
+type RevokeAccessRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// access to revoke: person or group, and grant.
+	Access        *AccessGrant `protobuf:"bytes,1,opt,name=access,proto3" json:"access,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeAccessRequest) Reset() {
+	*x = RevokeAccessRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeAccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeAccessRequest) ProtoMessage() {}
+
+func (x *RevokeAccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeAccessRequest.ProtoReflect.Descriptor instead.
+func (*RevokeAccessRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *RevokeAccessRequest) GetAccess() *AccessGrant {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
+// RevokeAccessResponse acknowledges it.
+type RevokeAccessResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tokens that the person made and that are still valid.
+	Tokens        []*Token `protobuf:"bytes,1,rep,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeAccessResponse) Reset() {
+	*x = RevokeAccessResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeAccessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeAccessResponse) ProtoMessage() {}
+
+func (x *RevokeAccessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeAccessResponse.ProtoReflect.Descriptor instead.
+func (*RevokeAccessResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RevokeAccessResponse) GetTokens() []*Token {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+// ListAccessRequest asks for all grants; filters would be fields here.
+type ListAccessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAccessRequest) Reset() {
+	*x = ListAccessRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAccessRequest) ProtoMessage() {}
+
+func (x *ListAccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAccessRequest.ProtoReflect.Descriptor instead.
+func (*ListAccessRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{17}
+}
+
+// ListAccessResponse holds all grants.
+type ListAccessResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// access that is granted, persons first, by name.
+	Access        []*AccessGrant `protobuf:"bytes,1,rep,name=access,proto3" json:"access,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAccessResponse) Reset() {
+	*x = ListAccessResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAccessResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAccessResponse) ProtoMessage() {}
+
+func (x *ListAccessResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAccessResponse.ProtoReflect.Descriptor instead.
+func (*ListAccessResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListAccessResponse) GetAccess() []*AccessGrant {
+	if x != nil {
+		return x.Access
+	}
+	return nil
+}
+
+// AuditEntry is one call, or several that were refused alike.
+type AuditEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// id of the entry; a later one is greater.
+	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	// at is when the call ended.
+	At *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// caller by name; "anonymous" when nobody knows.
+	Caller string `protobuf:"bytes,3,opt,name=caller,proto3" json:"caller,omitempty"`
+	// kind of the caller's credential: "local", "person", "token", "runner" or "unspecified".
+	Kind string `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`
+	// address of the peer; without the port where calls were refused alike.
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// call by its full name, such as "/misstep.v1.AdminService/StopCampaign".
+	Call string `protobuf:"bytes,6,opt,name=call,proto3" json:"call,omitempty"`
+	// subject is what the request names: fields and values, at most 200 bytes.
+	Subject string `protobuf:"bytes,7,opt,name=subject,proto3" json:"subject,omitempty"`
+	// code of the answer, such as "OK" or "PERMISSION_DENIED".
+	Code string `protobuf:"bytes,8,opt,name=code,proto3" json:"code,omitempty"`
+	// count of calls that the entry stands for: calls of one caller that are refused alike within a minute share an entry.
+	Count         uint64 `protobuf:"varint,9,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_misstep_v1_access_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AuditEntry) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *AuditEntry) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetCaller() string {
+	if x != nil {
+		return x.Caller
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetCall() string {
+	if x != nil {
+		return x.Call
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// ListAuditRequest selects entries.
+type ListAuditRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// since selects entries that are not older; absent takes all.
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// by selects the entries of that caller; empty takes all.
+	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
+	// before selects entries with lower ids, for the next page; 0 begins with the newest.
+	Before uint64 `protobuf:"varint,3,opt,name=before,proto3" json:"before,omitempty"`
+	// limit of entries in the answer, at most 1,000; 0 is 100.
+	Limit         uint32 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditRequest) Reset() {
+	*x = ListAuditRequest{}
+	mi := &file_misstep_v1_access_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditRequest) ProtoMessage() {}
+
+func (x *ListAuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditRequest.ProtoReflect.Descriptor instead.
+func (*ListAuditRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ListAuditRequest) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *ListAuditRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *ListAuditRequest) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *ListAuditRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// ListAuditResponse is a page of the log.
+type ListAuditResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// entries, the newest first.
+	Entries []*AuditEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// next is the value of before that continues; 0 at the end.
+	Next          uint64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditResponse) Reset() {
+	*x = ListAuditResponse{}
+	mi := &file_misstep_v1_access_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditResponse) ProtoMessage() {}
+
+func (x *ListAuditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_access_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditResponse.ProtoReflect.Descriptor instead.
+func (*ListAuditResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_access_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ListAuditResponse) GetEntries() []*AuditEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListAuditResponse) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 var file_misstep_v1_access_proto_extTypes = []protoimpl.ExtensionInfo{
 	{
 		ExtendedType:  (*descriptorpb.MethodOptions)(nil),
@@ -144,7 +1429,84 @@ var File_misstep_v1_access_proto protoreflect.FileDescriptor
 const file_misstep_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/access.proto\x12\n" +
-	"misstep.v1\x1a google/protobuf/descriptor.proto*\x9a\x01\n" +
+	"misstep.v1\x1a google/protobuf/descriptor.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"G\n" +
+	"\x05Grant\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12$\n" +
+	"\x04role\x18\x02 \x01(\x0e2\x10.misstep.v1.RoleR\x04role\"\x11\n" +
+	"\x0fGetLoginRequest\"\x87\x01\n" +
+	"\x10GetLoginResponse\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x1b\n" +
+	"\tclient_id\x18\x02 \x01(\tR\bclientId\x12\x16\n" +
+	"\x06scopes\x18\x03 \x03(\tR\x06scopes\x12&\n" +
+	"\x0eauthentication\x18\x04 \x01(\bR\x0eauthentication\"\x0f\n" +
+	"\rWhoAmIRequest\"}\n" +
+	"\x0eWhoAmIResponse\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12)\n" +
+	"\x06grants\x18\x03 \x03(\v2\x11.misstep.v1.GrantR\x06grants\x12\x18\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\"\xaa\x02\n" +
+	"\x05Token\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
+	"\x06grants\x18\x03 \x03(\v2\x11.misstep.v1.GrantR\x06grants\x12\x17\n" +
+	"\amade_by\x18\x04 \x01(\tR\x06madeBy\x12.\n" +
+	"\x04made\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04made\x124\n" +
+	"\aexpires\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\x124\n" +
+	"\arevoked\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\arevoked\x12\x1d\n" +
+	"\n" +
+	"revoked_by\x18\b \x01(\tR\trevokedBy\"\x8a\x01\n" +
+	"\x12CreateTokenRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12)\n" +
+	"\x06grants\x18\x02 \x03(\v2\x11.misstep.v1.GrantR\x06grants\x125\n" +
+	"\blifetime\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\blifetime\"V\n" +
+	"\x13CreateTokenResponse\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\tR\x06secret\x12'\n" +
+	"\x05token\x18\x02 \x01(\v2\x11.misstep.v1.TokenR\x05token\"\x13\n" +
+	"\x11ListTokensRequest\"?\n" +
+	"\x12ListTokensResponse\x12)\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x11.misstep.v1.TokenR\x06tokens\"H\n" +
+	"\x12RevokeTokenRequest\x12\x19\n" +
+	"\btoken_id\x18\x01 \x01(\tR\atokenId\x12\x17\n" +
+	"\amade_by\x18\x02 \x01(\tR\x06madeBy\"@\n" +
+	"\x13RevokeTokenResponse\x12)\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x11.misstep.v1.TokenR\x06tokens\"\xb9\x01\n" +
+	"\vAccessGrant\x12\x16\n" +
+	"\x06person\x18\x01 \x01(\tR\x06person\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\tR\x05group\x12'\n" +
+	"\x05grant\x18\x03 \x01(\v2\x11.misstep.v1.GrantR\x05grant\x12\x1d\n" +
+	"\n" +
+	"granted_by\x18\x04 \x01(\tR\tgrantedBy\x124\n" +
+	"\agranted\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\agranted\"E\n" +
+	"\x12GrantAccessRequest\x12/\n" +
+	"\x06access\x18\x01 \x01(\v2\x17.misstep.v1.AccessGrantR\x06access\"F\n" +
+	"\x13GrantAccessResponse\x12/\n" +
+	"\x06access\x18\x01 \x01(\v2\x17.misstep.v1.AccessGrantR\x06access\"F\n" +
+	"\x13RevokeAccessRequest\x12/\n" +
+	"\x06access\x18\x01 \x01(\v2\x17.misstep.v1.AccessGrantR\x06access\"A\n" +
+	"\x14RevokeAccessResponse\x12)\n" +
+	"\x06tokens\x18\x01 \x03(\v2\x11.misstep.v1.TokenR\x06tokens\"\x13\n" +
+	"\x11ListAccessRequest\"E\n" +
+	"\x12ListAccessResponse\x12/\n" +
+	"\x06access\x18\x01 \x03(\v2\x17.misstep.v1.AccessGrantR\x06access\"\xe6\x01\n" +
+	"\n" +
+	"AuditEntry\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
+	"\x06caller\x18\x03 \x01(\tR\x06caller\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04call\x18\x06 \x01(\tR\x04call\x12\x18\n" +
+	"\asubject\x18\a \x01(\tR\asubject\x12\x12\n" +
+	"\x04code\x18\b \x01(\tR\x04code\x12\x14\n" +
+	"\x05count\x18\t \x01(\x04R\x05count\"\x82\x01\n" +
+	"\x10ListAuditRequest\x120\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x0e\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +
+	"\x06before\x18\x03 \x01(\x04R\x06before\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\rR\x05limit\"Y\n" +
+	"\x11ListAuditResponse\x120\n" +
+	"\aentries\x18\x01 \x03(\v2\x16.misstep.v1.AuditEntryR\aentries\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next*\x9a\x01\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vROLE_VIEWER\x10\x01\x12\x0f\n" +
@@ -154,7 +1516,19 @@ const file_misstep_v1_access_proto_rawDesc = "" +
 	"\n" +
 	"ROLE_ADMIN\x10\x05\x12\x16\n" +
 	"\x12ROLE_AUTHENTICATED\x10\x06\x12\x0f\n" +
-	"\vROLE_ANYONE\x10\a:F\n" +
+	"\vROLE_ANYONE\x10\a2\x8d\x06\n" +
+	"\rAccessService\x12L\n" +
+	"\bGetLogin\x12\x1b.misstep.v1.GetLoginRequest\x1a\x1c.misstep.v1.GetLoginResponse\"\x05\x9a\xd2\x18\x01\a\x12F\n" +
+	"\x06WhoAmI\x12\x19.misstep.v1.WhoAmIRequest\x1a\x1a.misstep.v1.WhoAmIResponse\"\x05\x9a\xd2\x18\x01\x06\x12Y\n" +
+	"\vCreateToken\x12\x1e.misstep.v1.CreateTokenRequest\x1a\x1f.misstep.v1.CreateTokenResponse\"\t\x9a\xd2\x18\x01\x06\xa8\xd2\x18\x01\x12R\n" +
+	"\n" +
+	"ListTokens\x12\x1d.misstep.v1.ListTokensRequest\x1a\x1e.misstep.v1.ListTokensResponse\"\x05\x9a\xd2\x18\x01\x06\x12Y\n" +
+	"\vRevokeToken\x12\x1e.misstep.v1.RevokeTokenRequest\x1a\x1f.misstep.v1.RevokeTokenResponse\"\t\x9a\xd2\x18\x01\x06\xa8\xd2\x18\x01\x12Y\n" +
+	"\vGrantAccess\x12\x1e.misstep.v1.GrantAccessRequest\x1a\x1f.misstep.v1.GrantAccessResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12\\\n" +
+	"\fRevokeAccess\x12\x1f.misstep.v1.RevokeAccessRequest\x1a .misstep.v1.RevokeAccessResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12R\n" +
+	"\n" +
+	"ListAccess\x12\x1d.misstep.v1.ListAccessRequest\x1a\x1e.misstep.v1.ListAccessResponse\"\x05\x9a\xd2\x18\x01\x05\x12O\n" +
+	"\tListAudit\x12\x1c.misstep.v1.ListAuditRequest\x1a\x1d.misstep.v1.ListAuditResponse\"\x05\x9a\xd2\x18\x01\x05:F\n" +
 	"\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xa3\x8a\x03 \x03(\x0e2\x10.misstep.v1.RoleR\x04role:?\n" +
 	"\n" +
 	"by_project\x12\x1e.google.protobuf.MethodOptions\x18\xa4\x8a\x03 \x01(\bR\tbyProject::\n" +
@@ -173,20 +1547,84 @@ func file_misstep_v1_access_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_access_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_misstep_v1_access_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_misstep_v1_access_proto_goTypes = []any{
 	(Role)(0),                          // 0: misstep.v1.Role
-	(*descriptorpb.MethodOptions)(nil), // 1: google.protobuf.MethodOptions
+	(*Grant)(nil),                      // 1: misstep.v1.Grant
+	(*GetLoginRequest)(nil),            // 2: misstep.v1.GetLoginRequest
+	(*GetLoginResponse)(nil),           // 3: misstep.v1.GetLoginResponse
+	(*WhoAmIRequest)(nil),              // 4: misstep.v1.WhoAmIRequest
+	(*WhoAmIResponse)(nil),             // 5: misstep.v1.WhoAmIResponse
+	(*Token)(nil),                      // 6: misstep.v1.Token
+	(*CreateTokenRequest)(nil),         // 7: misstep.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),        // 8: misstep.v1.CreateTokenResponse
+	(*ListTokensRequest)(nil),          // 9: misstep.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),         // 10: misstep.v1.ListTokensResponse
+	(*RevokeTokenRequest)(nil),         // 11: misstep.v1.RevokeTokenRequest
+	(*RevokeTokenResponse)(nil),        // 12: misstep.v1.RevokeTokenResponse
+	(*AccessGrant)(nil),                // 13: misstep.v1.AccessGrant
+	(*GrantAccessRequest)(nil),         // 14: misstep.v1.GrantAccessRequest
+	(*GrantAccessResponse)(nil),        // 15: misstep.v1.GrantAccessResponse
+	(*RevokeAccessRequest)(nil),        // 16: misstep.v1.RevokeAccessRequest
+	(*RevokeAccessResponse)(nil),       // 17: misstep.v1.RevokeAccessResponse
+	(*ListAccessRequest)(nil),          // 18: misstep.v1.ListAccessRequest
+	(*ListAccessResponse)(nil),         // 19: misstep.v1.ListAccessResponse
+	(*AuditEntry)(nil),                 // 20: misstep.v1.AuditEntry
+	(*ListAuditRequest)(nil),           // 21: misstep.v1.ListAuditRequest
+	(*ListAuditResponse)(nil),          // 22: misstep.v1.ListAuditResponse
+	(*timestamppb.Timestamp)(nil),      // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),        // 24: google.protobuf.Duration
+	(*descriptorpb.MethodOptions)(nil), // 25: google.protobuf.MethodOptions
 }
 var file_misstep_v1_access_proto_depIdxs = []int32{
-	1, // 0: misstep.v1.role:extendee -> google.protobuf.MethodOptions
-	1, // 1: misstep.v1.by_project:extendee -> google.protobuf.MethodOptions
-	1, // 2: misstep.v1.audited:extendee -> google.protobuf.MethodOptions
-	0, // 3: misstep.v1.role:type_name -> misstep.v1.Role
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	3, // [3:4] is the sub-list for extension type_name
-	0, // [0:3] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	0,  // 0: misstep.v1.Grant.role:type_name -> misstep.v1.Role
+	1,  // 1: misstep.v1.WhoAmIResponse.grants:type_name -> misstep.v1.Grant
+	1,  // 2: misstep.v1.Token.grants:type_name -> misstep.v1.Grant
+	23, // 3: misstep.v1.Token.made:type_name -> google.protobuf.Timestamp
+	23, // 4: misstep.v1.Token.expires:type_name -> google.protobuf.Timestamp
+	23, // 5: misstep.v1.Token.revoked:type_name -> google.protobuf.Timestamp
+	1,  // 6: misstep.v1.CreateTokenRequest.grants:type_name -> misstep.v1.Grant
+	24, // 7: misstep.v1.CreateTokenRequest.lifetime:type_name -> google.protobuf.Duration
+	6,  // 8: misstep.v1.CreateTokenResponse.token:type_name -> misstep.v1.Token
+	6,  // 9: misstep.v1.ListTokensResponse.tokens:type_name -> misstep.v1.Token
+	6,  // 10: misstep.v1.RevokeTokenResponse.tokens:type_name -> misstep.v1.Token
+	1,  // 11: misstep.v1.AccessGrant.grant:type_name -> misstep.v1.Grant
+	23, // 12: misstep.v1.AccessGrant.granted:type_name -> google.protobuf.Timestamp
+	13, // 13: misstep.v1.GrantAccessRequest.access:type_name -> misstep.v1.AccessGrant
+	13, // 14: misstep.v1.GrantAccessResponse.access:type_name -> misstep.v1.AccessGrant
+	13, // 15: misstep.v1.RevokeAccessRequest.access:type_name -> misstep.v1.AccessGrant
+	6,  // 16: misstep.v1.RevokeAccessResponse.tokens:type_name -> misstep.v1.Token
+	13, // 17: misstep.v1.ListAccessResponse.access:type_name -> misstep.v1.AccessGrant
+	23, // 18: misstep.v1.AuditEntry.at:type_name -> google.protobuf.Timestamp
+	23, // 19: misstep.v1.ListAuditRequest.since:type_name -> google.protobuf.Timestamp
+	20, // 20: misstep.v1.ListAuditResponse.entries:type_name -> misstep.v1.AuditEntry
+	25, // 21: misstep.v1.role:extendee -> google.protobuf.MethodOptions
+	25, // 22: misstep.v1.by_project:extendee -> google.protobuf.MethodOptions
+	25, // 23: misstep.v1.audited:extendee -> google.protobuf.MethodOptions
+	0,  // 24: misstep.v1.role:type_name -> misstep.v1.Role
+	2,  // 25: misstep.v1.AccessService.GetLogin:input_type -> misstep.v1.GetLoginRequest
+	4,  // 26: misstep.v1.AccessService.WhoAmI:input_type -> misstep.v1.WhoAmIRequest
+	7,  // 27: misstep.v1.AccessService.CreateToken:input_type -> misstep.v1.CreateTokenRequest
+	9,  // 28: misstep.v1.AccessService.ListTokens:input_type -> misstep.v1.ListTokensRequest
+	11, // 29: misstep.v1.AccessService.RevokeToken:input_type -> misstep.v1.RevokeTokenRequest
+	14, // 30: misstep.v1.AccessService.GrantAccess:input_type -> misstep.v1.GrantAccessRequest
+	16, // 31: misstep.v1.AccessService.RevokeAccess:input_type -> misstep.v1.RevokeAccessRequest
+	18, // 32: misstep.v1.AccessService.ListAccess:input_type -> misstep.v1.ListAccessRequest
+	21, // 33: misstep.v1.AccessService.ListAudit:input_type -> misstep.v1.ListAuditRequest
+	3,  // 34: misstep.v1.AccessService.GetLogin:output_type -> misstep.v1.GetLoginResponse
+	5,  // 35: misstep.v1.AccessService.WhoAmI:output_type -> misstep.v1.WhoAmIResponse
+	8,  // 36: misstep.v1.AccessService.CreateToken:output_type -> misstep.v1.CreateTokenResponse
+	10, // 37: misstep.v1.AccessService.ListTokens:output_type -> misstep.v1.ListTokensResponse
+	12, // 38: misstep.v1.AccessService.RevokeToken:output_type -> misstep.v1.RevokeTokenResponse
+	15, // 39: misstep.v1.AccessService.GrantAccess:output_type -> misstep.v1.GrantAccessResponse
+	17, // 40: misstep.v1.AccessService.RevokeAccess:output_type -> misstep.v1.RevokeAccessResponse
+	19, // 41: misstep.v1.AccessService.ListAccess:output_type -> misstep.v1.ListAccessResponse
+	22, // 42: misstep.v1.AccessService.ListAudit:output_type -> misstep.v1.ListAuditResponse
+	34, // [34:43] is the sub-list for method output_type
+	25, // [25:34] is the sub-list for method input_type
+	24, // [24:25] is the sub-list for extension type_name
+	21, // [21:24] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_access_proto_init() }
@@ -200,13 +1638,14 @@ func file_misstep_v1_access_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_access_proto_rawDesc), len(file_misstep_v1_access_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   0,
+			NumMessages:   22,
 			NumExtensions: 3,
-			NumServices:   0,
+			NumServices:   1,
 		},
 		GoTypes:           file_misstep_v1_access_proto_goTypes,
 		DependencyIndexes: file_misstep_v1_access_proto_depIdxs,
 		EnumInfos:         file_misstep_v1_access_proto_enumTypes,
+		MessageInfos:      file_misstep_v1_access_proto_msgTypes,
 		ExtensionInfos:    file_misstep_v1_access_proto_extTypes,
 	}.Build()
 	File_misstep_v1_access_proto = out.File
