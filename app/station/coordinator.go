@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"misstep/bundle/share"
 	"misstep/coordinator"
 	"misstep/coordinator/access"
+	"misstep/coordinator/accounts"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
@@ -53,8 +55,21 @@ type Place struct {
 	Blobs string
 	// Retention is what it removes by itself.
 	Retention retention.Plan
-	// Access is who may call; the zero value lets everybody who can connect do everything.
+	// Access tells callers beside tokens and people, such as runners by their certificates.
 	Access access.Options
+	// Accounts are the tokens and people, and the log of what callers did.
+	Accounts Accounts
+}
+
+// Accounts say whether callers are asked who they are. The zero value lets everybody who can connect do everything, unless
+// Place.Access has authenticators.
+type Accounts struct {
+	// Ask who calls.
+	Ask bool
+	// Provider is where people log in, which asks too; nil lets no people in.
+	Provider *accounts.Provider
+	// KeepAudit is how long the audit log is kept; 0 is a year.
+	KeepAudit time.Duration
 }
 
 // Open opens or makes the folder of a coordinator: the store, and the corpus. The sources extra are served as well. Shared bundles
@@ -87,10 +102,15 @@ func Open(
 		config.Store = metrics.Store(st)
 		options = append(options, metrics.ServerOptions()...)
 	}
-	options = append(options, access.ServerOptions(place.Access)...) // after the metrics, which count what is refused too
+	people := accounts.New(accounts.Config{
+		Store: config.Store, Clock: config.Clock, Provider: place.Accounts.Provider, Asked: place.asks(), Logger: logger,
+		KeepAudit: place.Accounts.KeepAudit,
+	})
+	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what is refused too
 	server := grpc.NewServer(options...)
 	c := coordinator.New(config)
 	c.Register(server)
+	misstepv1.RegisterAccessServiceServer(server, people)
 	if err := c.Baseline(context.Background()); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -108,6 +128,7 @@ func Open(
 	var running sync.WaitGroup
 	running.Go(func() { c.Run(work) })
 	running.Go(func() { watchHealth(work) })
+	running.Go(func() { people.Run(work) })
 	keeper := retention.Keeper{
 		Plan: place.Retention, Store: st, Blobs: kept.Sweeper(), Shared: kept.Index, Clock: time.Now, Logger: logger,
 		Dir: place.Dir,
@@ -118,6 +139,24 @@ func Open(
 		running.Wait()
 	}
 	return &Coordinator{server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop}, nil
+}
+
+// asks reports whether callers are asked who they are.
+func (p Place) asks() bool {
+	return p.Accounts.Ask || p.Accounts.Provider != nil || len(p.Access.Authenticators) > 0
+}
+
+// access returns the options of a server. A token or a login counts before a certificate: whoever sends one means it, and may need
+// a certificate only to connect.
+func (p Place) access(people *accounts.Service) access.Options {
+	o := p.Access
+	if p.asks() {
+		o.Authenticators = slices.Concat([]access.Authenticator{people.Authenticate}, o.Authenticators)
+	}
+	if o.Audit == nil {
+		o.Audit = people.Record
+	}
+	return o
 }
 
 // Close stops the server and closes the store.

@@ -24,6 +24,8 @@ import (
 // Station is a client of a coordinator.
 type Station struct {
 	misstepv1.AdminServiceClient
+	// Access is the service of tokens, grants and the audit log.
+	Access misstepv1.AccessServiceClient
 	// Leases is the service that runners call.
 	Leases misstepv1.LeaseServiceClient
 	// Blobs is the coordinator's corpus.
@@ -56,6 +58,7 @@ func DialWith(options []grpc.DialOption, addrs ...string) (*Station, error) {
 func client(conn *grpc.ClientConn, close func()) *Station {
 	return &Station{
 		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
+		Access:             misstepv1.NewAccessServiceClient(conn),
 		Leases:             misstepv1.NewLeaseServiceClient(conn),
 		Blobs:              remote.Client(conn),
 		Close:              close,

@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"strings"
+	"unicode"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -43,7 +44,8 @@ func (k Kind) String() string {
 
 // Caller is who makes a call. It is not changed once it is in a context.
 type Caller struct {
-	// Name is stable, for owners, quotas and the audit log: "anna@example.org", "token ci", "runner a1".
+	// Name is stable, for owners, quotas and the audit log: "anna@example.org", "token anna@example.org/ci", "runner a1". Names of
+	// people have no space, so they differ from all others.
 	Name string
 	// Kind of its credential.
 	Kind Kind
@@ -63,6 +65,17 @@ type Grant struct {
 // error is a gRPC status, or else it becomes UNAUTHENTICATED; its text goes to the caller and never holds a secret.
 type Authenticator func(ctx context.Context) (*Caller, error)
 
+// Names that no person may have: of callers whom nobody knows, and of those without a credential.
+const (
+	Anonymous = "anonymous"
+	LocalName = "local"
+)
+
+// Reserved reports whether a name is none that a person may have: names of other kinds of callers are these, or have a space.
+func Reserved(name string) bool {
+	return name == Anonymous || name == LocalName || strings.ContainsFunc(name, unicode.IsSpace)
+}
+
 type key struct{}
 
 // With returns a context of a call made by c.
@@ -77,7 +90,7 @@ func From(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(key{}).(*Caller); ok {
 		return c
 	}
-	return &Caller{Name: "local", Kind: Local, Grants: everything}
+	return &Caller{Name: LocalName, Kind: Local, Grants: everything}
 }
 
 // May reports whether the caller has a role in a project; in every project for project "".

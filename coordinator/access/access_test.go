@@ -107,13 +107,15 @@ func serve(t *testing.T, o access.Options) (*called, *grpc.ClientConn) {
 func named(grants map[string][]access.Grant) access.Authenticator {
 	return func(ctx context.Context) (*access.Caller, error) {
 		md, _ := metadata.FromIncomingContext(ctx)
-		for _, name := range md.Get("name") {
-			if g, ok := grants[name]; ok {
-				return &access.Caller{Name: name, Kind: access.Person, Grants: g}, nil
-			}
+		names := md.Get("name")
+		if len(names) == 0 {
+			return nil, nil
+		}
+		g, ok := grants[names[0]]
+		if !ok {
 			return nil, errors.New("unknown name")
 		}
-		return nil, nil
+		return &access.Caller{Name: names[0], Kind: access.Person, Grants: g}, nil
 	}
 }
 

@@ -19,6 +19,26 @@ type Options struct {
 	// Authenticators tell who calls; the first that finds its kind of credential decides. Without any, whoever can connect is a
 	// Local caller who may do everything.
 	Authenticators []Authenticator
+	// Audit is told of each call that the proto wants to be recorded, once it has ended, and of each call that was refused; nil is
+	// told of none.
+	Audit func(context.Context, Call)
+}
+
+// Call is a call that ended.
+type Call struct {
+	Caller *Caller
+	// Method by its full name.
+	Method string
+	// Request and Response; nil in streams and where there is none.
+	Request, Response any
+	// Err is the answer; nil is OK.
+	Err error
+}
+
+// Refused reports whether the call was refused because of who made it.
+func (c Call) Refused() bool {
+	code := status.Code(c.Err)
+	return code == codes.PermissionDenied || code == codes.Unauthenticated
 }
 
 // ServerOptions authenticates each call, refuses it unless the caller has a role that the proto asks for, and puts the caller into
@@ -32,18 +52,29 @@ type guard Options
 
 func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	c, err := g.admit(ctx, info.FullMethod)
-	if err != nil {
-		return nil, err
+	call := Call{Caller: c, Method: info.FullMethod, Request: request}
+	if err == nil {
+		ctx = With(ctx, c)
+		call.Response, err = handle(ctx, request)
 	}
-	return handle(With(ctx, c), request)
+	call.Err = err
+	g.audit(ctx, call)
+	return call.Response, err
 }
 
 func (g guard) stream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c, err := g.admit(s.Context(), info.FullMethod)
-	if err != nil {
-		return err
+	if err == nil {
+		err = handle(server, &stream{ServerStream: s, ctx: With(s.Context(), c)})
 	}
-	return handle(server, &stream{ServerStream: s, ctx: With(s.Context(), c)})
+	g.audit(s.Context(), Call{Caller: c, Method: info.FullMethod, Err: err})
+	return err
+}
+
+func (g guard) audit(ctx context.Context, call Call) {
+	if g.Audit != nil && (call.Refused() || MethodOf(call.Method).Audited) {
+		g.Audit(ctx, call)
+	}
 }
 
 // stream is a stream whose context has the caller.
@@ -54,25 +85,26 @@ type stream struct {
 
 func (s *stream) Context() context.Context { return s.ctx }
 
-// admit returns who calls, or why the call is refused.
+// admit returns who calls, as far as that is known, and why the call is refused.
 func (g guard) admit(ctx context.Context, name string) (*Caller, error) {
 	method := MethodOf(name)
 	anyone := slices.Contains(method.Roles, misstepv1.Role_ROLE_ANYONE)
 	c, err := g.authenticate(ctx)
+	nobody := &Caller{Name: Anonymous, Kind: KindUnspecified, Address: address(ctx)}
 	if anyone && (err != nil || c == nil) {
-		return &Caller{Name: "anonymous", Kind: KindUnspecified, Address: address(ctx)}, nil
+		return nobody, nil
 	}
 	if err != nil {
-		return nil, unauthenticated(err)
+		return nobody, unauthenticated(err)
 	}
 	if c == nil {
-		return nil, status.Error(codes.Unauthenticated, "this coordinator asks who calls: run `misstep login`, or give a token in "+
+		return nobody, status.Error(codes.Unauthenticated, "this coordinator asks who calls: run `misstep login`, or give a token in "+
 			"MISSTEP_TOKEN; runners give --tls-cert and --tls-key")
 	}
 	if anyone || c.satisfies(method) {
 		return c, nil
 	}
-	return nil, status.Error(codes.PermissionDenied, refusal(c, name, method))
+	return c, status.Error(codes.PermissionDenied, refusal(c, name, method))
 }
 
 // authenticate returns nil when there is no credential.
