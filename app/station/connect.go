@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"misstep/app/login"
 	"misstep/app/observe"
 )
 
@@ -73,7 +74,7 @@ func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, 
 	}
 	names := &addresses{list: addrs}
 	options = slices.Concat(options, observe.TraceDialOptions(), connection())
-	conn, err := grpc.NewClient(names.target(), append(options, grpc.WithResolvers(names),
+	conn, err := grpc.NewClient(names.target(), append(options, login.DialOption(addrs...), grpc.WithResolvers(names),
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 			call grpc.UnaryInvoker, options ...grpc.CallOption,
 		) error {
