@@ -4,6 +4,7 @@
 //	local         what is installed: catalogues, caches, the agent
 //	station       a coordinator, on the network or in this process
 //	executors     the executors of trials, and runners
+//	catalogues    what a machine has, added to the shared catalogue of a coordinator
 //	submission    campaign and recipe files resolved in the catalogues
 //	hunt          a campaign run to its end in a folder
 //	reproduction  from a finding to a verified reproducer

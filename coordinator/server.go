@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/catalogue"
 	"misstep/coordinator/notify"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
@@ -53,19 +54,22 @@ type Config struct {
 	Strategies []campaign.Strategy
 	// Notify are the targets that are told what happens to findings while Run runs.
 	Notify []notify.Target
+	// Trees are the blobs of entries of the shared catalogue; nil refuses further entries.
+	Trees *catalogue.Trees
 	// Logger receives events; nil discards them.
 	Logger *slog.Logger
 	// Metrics are told what the server does; nil are none.
 	Metrics Metrics
 }
 
-// Server implements the LeaseService for runners and the AdminService for people. It is safe for concurrent use.
+// Server implements the LeaseService for runners, and the AdminService and the CatalogueService for people. It is safe for concurrent use.
 //
 // Queries read one state of the store and write nothing. Each call of a runner expires overdue leases and ends campaigns and
 // reproductions whose time is over; so does Tick, which Run repeats in case that no runner calls.
 type Server struct {
 	misstepv1.UnimplementedLeaseServiceServer
 	misstepv1.UnimplementedAdminServiceServer
+	misstepv1.UnimplementedCatalogueServiceServer
 
 	config Config
 	// store is that of the config; updates share transactions.
@@ -152,10 +156,11 @@ func ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// Register adds both services to a gRPC server.
+// Register adds its services to a gRPC server.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	misstepv1.RegisterLeaseServiceServer(r, s)
 	misstepv1.RegisterAdminServiceServer(r, s)
+	misstepv1.RegisterCatalogueServiceServer(r, s)
 }
 
 // Drain makes every response ask the runner to finish what it holds and to stop; no further leases are granted.

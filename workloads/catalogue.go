@@ -53,7 +53,7 @@ type Catalogue struct {
 func Open(home string) *Catalogue {
 	return &Catalogue{catalogue.Catalogue[Entry]{
 		Dir: filepath.Join(home, "workloads"), Kind: "workload", Adding: "misstep workload add", Group: renaissanceName,
-		CheckName: checkName,
+		CheckName: CheckName,
 	}}
 }
 

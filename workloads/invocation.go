@@ -79,7 +79,7 @@ func benchmarkOf(name string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("%q names no benchmark; write %sNAME", clip(name, 80), renaissancePrefix)
 	}
-	if err := checkName(benchmark); err != nil {
+	if err := CheckName(benchmark); err != nil {
 		return "", fmt.Errorf("benchmark: %w", err)
 	}
 	return benchmark, nil

@@ -149,8 +149,8 @@ var (
 	flagPattern  = regexp.MustCompile(`^-[!-~][ -~]*$`)
 )
 
-// checkName returns what is wrong with a workload's name, nil if it is valid.
-func checkName(name string) error {
+// CheckName returns what is wrong with a workload's name, nil if it is valid.
+func CheckName(name string) error {
 	if len(name) > maxNameBytes || !namePattern.MatchString(name) {
 		return fmt.Errorf("want 1 to %d characters of a-z, 0-9, dot, dash and underscore, the first a letter or digit; got %q",
 			maxNameBytes, clip(name, 80))

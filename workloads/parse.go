@@ -23,7 +23,7 @@ var fields = map[string]field{
 		if m.Name, err = text(v); err != nil {
 			return err
 		}
-		return checkName(m.Name)
+		return CheckName(m.Name)
 	},
 	"description": func(m *Manifest, v *yaml.Node) (err error) {
 		m.Description, err = text(v)

@@ -235,7 +235,7 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 		return nil, fmt.Errorf("its --raw-list names %d benchmarks; is this the jar of Renaissance?", len(names))
 	}
 	for _, name := range names {
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return nil, fmt.Errorf("its --raw-list names no benchmark; is this the jar of Renaissance? %w", err)
 		}
 	}

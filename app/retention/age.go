@@ -16,11 +16,13 @@ const page = 200
 // worker is the name under which the store keeps up to which trial of each campaign all have aged.
 const worker = "retention"
 
-// Aged is what Age took from trials, or would have taken.
+// Aged is what a round took from trials and from the catalogue, or would have taken.
 type Aged struct {
 	Trials int
 	// Evidence in bytes that those trials no longer refer to.
 	Evidence int64
+	// Entries of the shared catalogue whose time was over.
+	Entries int
 }
 
 // Age applies the rules to the trials of a store; without remove it only counts. It works in short transactions.

@@ -53,14 +53,14 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.Logger.Error("retention failed", slog.Any("error", err))
 		default:
 			k.Logger.Info("retention", slog.Int("trials_aged", aged.Trials), slog.Int64("evidence_bytes", aged.Evidence),
-				slog.Int("blobs_kept", swept.Kept), slog.Int("blobs_young", swept.Spared), slog.Int("blobs_removed", swept.Removed),
+				slog.Int("entries_aged", aged.Entries), slog.Int("blobs_kept", swept.Kept), slog.Int("blobs_young", swept.Spared), slog.Int("blobs_removed", swept.Removed),
 				slog.Int64("bytes_removed", swept.Bytes), slog.Duration("took", k.Clock().Sub(start)))
 		}
 	}
 }
 
-// Round applies the rules to the trials, then removes blobs that nobody needs; without remove it only counts. The blobs of trials
-// that would age are not among those that it counts.
+// Round applies the rules to the trials, removes entries of the shared catalogue whose time is over, then blobs that nobody needs;
+// without remove it only counts. The blobs of trials that would age are not among those that it counts.
 func (k *Keeper) Round(ctx context.Context, remove bool) (Aged, corpus.Swept, error) {
 	if remove && k.Dir != "" {
 		unlock, err := Lock(ctx, k.Dir)
@@ -73,6 +73,8 @@ func (k *Keeper) Round(ctx context.Context, remove bool) (Aged, corpus.Swept, er
 	if err != nil {
 		return aged, corpus.Swept{}, err
 	}
-	swept, err := Sweep(ctx, k.Store, k.Shared, k.Blobs, k.Plan.Grace, remove)
+	old := &oldEntries{now: k.Clock(), remove: remove}
+	swept, err := sweep(ctx, k.Store, k.Shared, k.Blobs, k.Plan.Grace, remove, old)
+	aged.Entries = len(old.names)
 	return aged, swept, err
 }

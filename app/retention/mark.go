@@ -31,34 +31,42 @@ type Marks struct {
 // Mark finds what the rows of a store (nil for none) and the index of shared bundles refer to. Rows may change meanwhile: what is
 // referred to later must have been put, or asked for, after Mark began.
 func Mark(ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener) (*Marks, error) {
-	return mark(ctx, st, shared, blobs, nil)
+	return mark(ctx, st, shared, blobs, nil, nil)
 }
 
 // List is Mark with the digests themselves. They are true for evidence and for files of trees; others may be digests of things that
 // are not blobs here, such as an agent or a JDK of a catalogue.
 func List(ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener) (map[corpus.Digest]bool, error) {
 	all := map[corpus.Digest]bool{}
-	_, err := mark(ctx, st, shared, blobs, all)
+	_, err := mark(ctx, st, shared, blobs, all, nil)
 	return all, err
 }
 
 func mark(
-	ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener, all map[corpus.Digest]bool,
+	ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener, all map[corpus.Digest]bool, old *oldEntries,
 ) (*Marks, error) {
 	m := &Marks{needed: map[uint64]struct{}{}, trees: map[corpus.Digest]bool{}, all: all}
+	// First: a campaign that is submitted meanwhile may have its names from entries that are removed meanwhile.
+	entries, err := catalogueOf(ctx, st)
+	if err != nil {
+		return nil, fmt.Errorf("find out which blobs are needed: %w", err)
+	}
 	if st != nil {
 		if err := m.rows(ctx, st); err != nil {
 			return nil, fmt.Errorf("find out which blobs are needed: %w", err)
 		}
 	}
-	entries, err := shared.Entries(ctx)
+	bundles, err := shared.Entries(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, entry := range entries {
+	for _, entry := range bundles {
 		for _, b := range entry.Blobs() {
 			m.add(b.Digest, true)
 		}
+	}
+	if err := m.catalogue(ctx, st, entries, old); err != nil {
+		return nil, fmt.Errorf("let entries of the catalogue age: %w", err)
 	}
 	if err := m.filesOfTrees(ctx, blobs); err != nil {
 		return nil, fmt.Errorf("find out which blobs are needed: %w", err)

@@ -24,12 +24,18 @@ type Blobs interface {
 func Sweep(
 	ctx context.Context, st store.Store, shared index.Index, blobs Blobs, grace time.Duration, remove bool,
 ) (corpus.Swept, error) {
+	return sweep(ctx, st, shared, blobs, grace, remove, nil)
+}
+
+func sweep(
+	ctx context.Context, st store.Store, shared index.Index, blobs Blobs, grace time.Duration, remove bool, old *oldEntries,
+) (corpus.Swept, error) {
 	if grace < localdir.MinGrace {
 		return corpus.Swept{}, fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for "+
 			"garbage", grace, localdir.MinGrace)
 	}
 	before := time.Now().Add(-grace) // taken first: what is referred to from now on is younger
-	marks, err := Mark(ctx, st, shared, blobs)
+	marks, err := mark(ctx, st, shared, blobs, nil, old)
 	if err != nil {
 		return corpus.Swept{}, err
 	}

@@ -24,6 +24,7 @@ import (
 	"misstep/coordinator/access"
 	"misstep/coordinator/accounts"
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/catalogue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
@@ -95,6 +96,7 @@ func Open(
 		return nil, errors.Join(err, st.Close())
 	}
 	blobs := overlay.New(kept.Store, extra...)
+	config.Trees = &catalogue.Trees{Kept: kept.Store, All: blobs}
 	config.Store, config.Known, config.Strategies = st, known.Default(), Strategies()
 	options := append(coordinator.ServerOptions(), observe.TraceServerOptions(st)...)
 	metrics, observed := config.Metrics.(*observe.Coordinator)

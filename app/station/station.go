@@ -26,6 +26,8 @@ type Station struct {
 	misstepv1.AdminServiceClient
 	// Access is the service of tokens, grants and the audit log.
 	Access misstepv1.AccessServiceClient
+	// Catalogue is the shared catalogue.
+	Catalogue misstepv1.CatalogueServiceClient
 	// Leases is the service that runners call.
 	Leases misstepv1.LeaseServiceClient
 	// Blobs is the coordinator's corpus.
@@ -59,6 +61,7 @@ func client(conn *grpc.ClientConn, close func()) *Station {
 	return &Station{
 		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
 		Access:             misstepv1.NewAccessServiceClient(conn),
+		Catalogue:          misstepv1.NewCatalogueServiceClient(conn),
 		Leases:             misstepv1.NewLeaseServiceClient(conn),
 		Blobs:              remote.Client(conn),
 		Close:              close,

@@ -8,6 +8,7 @@ import (
 	"misstep/deploy/jdk"
 	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/profiler"
 )
 
 // resolvePresets resolves a campaign's presets on one of its JDKs.
@@ -41,6 +42,29 @@ func onJDK(p preset.Preset, entry jdk.Entry, supported map[string]string) *misst
 		r.Reason = err.Error()
 	}
 	return r
+}
+
+// Facts describes a JDK of a catalogue for others: what every preset is on it, and which profilers it lacks.
+func Facts(ctx context.Context, jdks *jdk.Catalogue, entry jdk.Entry) (*misstepv1.JdkFacts, error) {
+	supported, err := jdks.Flags(ctx, entry.Name)
+	if err != nil {
+		return nil, err
+	}
+	facts := &misstepv1.JdkFacts{
+		Version: entry.Version, Vendor: entry.Vendor, Feature: uint32(entry.Feature), // from 8 on
+		HasCompiler: entry.HasCompiler, Lacks: map[string]string{},
+	}
+	for _, p := range preset.All() {
+		r := onJDK(p, entry, supported)
+		r.Jdk = ""
+		facts.Presets = append(facts.Presets, r)
+	}
+	for _, p := range profiler.All() {
+		if why := p.Supports(profiler.JDK{Home: entry.Path, Feature: entry.Feature}); why != nil {
+			facts.Lacks[p.Name()] = why.Error()
+		}
+	}
+	return facts, nil
 }
 
 // tooOld lists the JDKs that are too old for a workload.

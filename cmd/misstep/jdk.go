@@ -4,26 +4,64 @@ import (
 	"context"
 	"fmt"
 
+	"misstep/app/catalogues"
 	"misstep/deploy/jdk"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 type jdkCommand struct {
-	Add  jdkAdd  `cmd:"" help:"Import a JDK build under a name."`
+	Add  jdkAdd  `cmd:"" help:"Import a JDK build under a name, or add it to the catalogue of a coordinator."`
 	List jdkList `cmd:"" help:"List the JDK builds."`
 	Show jdkShow `cmd:"" help:"Show one JDK build."`
-	Rm   jdkRm   `cmd:"" help:"Remove a JDK build; a folder that was only referenced is kept."`
+	Rm   jdkRm   `cmd:"" help:"Remove a JDK build; a folder that was only referenced is kept, and so is what a coordinator still needs."`
 }
 
 type jdkAdd struct {
-	Name   string `arg:"" help:"Name for campaigns and recipes, e.g. jdk17."`
-	Source string `arg:"" help:"What to import: ${sources}."`
+	coordinatorFlags
+	entryFlags
+	Name   string `arg:"" help:"Name for campaigns and recipes, e.g. jdk17; with --name, the source."`
+	Source string `arg:"" optional:"" help:"What to import: ${sources}. With --coordinator it may be left out for a build of this machine's own catalogue."`
+	As     string `name:"name" help:"Name, when the only argument is the source." placeholder:"NAME"`
 	SHA256 string `name:"sha256" help:"SHA-256 that the archive must have (64 hex digits)." placeholder:"HEX"`
 	JSON   bool   `help:"Print the entry."`
 }
 
+// names returns the name and the source, which is empty for a build of this machine's own catalogue.
+func (c *jdkAdd) names() (name, source string, err error) {
+	switch {
+	case c.As != "" && c.Source != "":
+		return "", "", fmt.Errorf("two names: %s and --name %s; give `misstep jdk add NAME SOURCE` or `misstep jdk add SOURCE "+
+			"--name NAME`", c.Name, c.As)
+	case c.As != "":
+		return c.As, c.Name, nil
+	case c.Source == "" && !c.shared():
+		return "", "", fmt.Errorf("no source for %s; want %s", c.Name, jdk.SourceForms)
+	}
+	return c.Name, c.Source, nil
+}
+
 // Run imports.
 func (c *jdkAdd) Run(ctx context.Context, e *env) error {
-	entry, err := e.installation().JDKs().Add(ctx, c.Name, c.Source, jdk.AddOptions{
+	name, source, err := c.names()
+	if err != nil {
+		return err
+	}
+	if err := c.check(c.shared()); err != nil {
+		return err
+	}
+	if c.shared() {
+		st, err := c.open(e)
+		if err != nil {
+			return err
+		}
+		defer st.Close()
+		added, err := catalogues.AddJDK(ctx, e.installation(), st, name, source, c.SHA256, c.options(e))
+		if err != nil {
+			return err
+		}
+		return printAdded(e, []*misstepv1.AddCatalogueEntryResponse{added}, c.JSON)
+	}
+	entry, err := e.installation().JDKs().Add(ctx, name, source, jdk.AddOptions{
 		SHA256:   c.SHA256,
 		Progress: importProgress(e),
 	})
@@ -49,11 +87,18 @@ func importProgress(e *env) jdk.Progress {
 }
 
 type jdkList struct {
-	JSON bool `help:"Print a list of entries."`
+	coordinatorFlags
+	selectionFlags
 }
 
 // Run lists.
-func (c *jdkList) Run(e *env) error {
+func (c *jdkList) Run(ctx context.Context, e *env) error {
+	if err := c.check(c.shared()); err != nil {
+		return err
+	}
+	if c.shared() {
+		return listShared(ctx, e, c.coordinatorFlags, kindJDK, c.selectionFlags)
+	}
 	entries, err := e.installation().JDKs().List()
 	if err != nil {
 		return err
@@ -93,8 +138,14 @@ func printJDK(e *env, entry jdk.Entry, asJSON bool) error {
 }
 
 type jdkRm struct {
+	coordinatorFlags
 	Name string `arg:"" help:"Name of the JDK build."`
 }
 
 // Run forgets one.
-func (c *jdkRm) Run(e *env) error { return e.installation().JDKs().Remove(c.Name) }
+func (c *jdkRm) Run(ctx context.Context, e *env) error {
+	if c.shared() {
+		return removeShared(ctx, e, c.coordinatorFlags, kindJDK, c.Name)
+	}
+	return e.installation().JDKs().Remove(c.Name)
+}

@@ -65,7 +65,7 @@ var jsonValues = []struct{ command, value string }{
 	{"store backup", "`{blobs, copied, bytes, lost, bucket}`"},
 	{"store copy", "`[{table, rows, digest}]`"},
 	{"store restore", "`{blobs, copied, bytes, lost, bucket}`"},
-	{"store vacuum", "`{trials, evidence_bytes, kept, spared, removed, bytes, deleted}`"},
+	{"store vacuum", "`{trials, evidence_bytes, entries, kept, spared, removed, bytes, deleted}`"},
 	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, assorted, rule, reason, facts: [{name, " +
 		"value}], known: [{id, title, link, versions, fixed_in, here}], finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +
 		"title}]}}]`; one element for each different report in a file and for each deadlock of a thread dump, in the order of the " +

@@ -6,17 +6,22 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"misstep/app/catalogues"
 	"misstep/app/local"
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/workloads"
 )
 
 type workloadCommand struct {
 	Add  workloadAdd  `cmd:"" help:"Add a built workload, or Renaissance by its jar."`
 	List workloadList `cmd:"" help:"List the workloads."`
+	Rm   workloadRm   `cmd:"" help:"Remove a workload; what a coordinator still needs is kept."`
 }
 
 type workloadAdd struct {
-	Source string `arg:"" help:"Folder of a built workload or of several, or the word renaissance (with --jar or --url)."`
+	coordinatorFlags
+	entryFlags
+	Source string `arg:"" help:"Folder of a built workload or of several, or the word renaissance (with --jar or --url). With --coordinator it may be the name of a workload of this machine's own catalogue, or renaissance for all benchmarks that it has."`
 	Jar    string `help:"Jar of the Renaissance suite." type:"path" placeholder:"PATH" xor:"jar"`
 	URL    string `name:"url" help:"Where to fetch Jar of the Renaissance suite." placeholder:"URL" xor:"jar"`
 	SHA256 string `name:"sha256" help:"SHA-256 that the jar must have; required with --url." placeholder:"HEX"`
@@ -26,6 +31,12 @@ type workloadAdd struct {
 
 // Run adds.
 func (c *workloadAdd) Run(ctx context.Context, e *env) error {
+	if err := c.check(c.shared()); err != nil {
+		return err
+	}
+	if c.shared() {
+		return c.share(ctx, e)
+	}
 	var entries []workloads.Entry
 	if c.Source == "renaissance" {
 		if c.Jar == "" && c.URL == "" {
@@ -76,12 +87,61 @@ func anyJava(i local.Installation, name string) (string, error) {
 	return filepath.Join(entries[0].Path, "bin", "java"), nil
 }
 
+// share adds to the catalogue of a coordinator.
+func (c *workloadAdd) share(ctx context.Context, e *env) error {
+	suite := c.Jar != "" || c.URL != ""
+	if suite && c.Source != "renaissance" {
+		return errors.New("--jar and --url go with `misstep workload add renaissance`")
+	}
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var added []*misstepv1.AddCatalogueEntryResponse
+	if suite {
+		java, err := anyJava(e.installation(), c.JDK)
+		if err != nil {
+			return err
+		}
+		added, err = catalogues.AddRenaissance(ctx, e.installation(), st, workloads.RenaissanceOptions{
+			Jar: c.Jar, URL: c.URL, SHA256: c.SHA256, Java: java,
+		}, c.options(e))
+		if err != nil {
+			return err
+		}
+	} else if added, err = catalogues.AddWorkloads(ctx, e.installation(), st, c.Source, c.options(e)); err != nil {
+		return err
+	}
+	return printAdded(e, added, c.JSON)
+}
+
+type workloadRm struct {
+	coordinatorFlags
+	Name string `arg:"" help:"Name of the workload; on this machine, renaissance removes all its benchmarks."`
+}
+
+// Run forgets one.
+func (c *workloadRm) Run(ctx context.Context, e *env) error {
+	if c.shared() {
+		return removeShared(ctx, e, c.coordinatorFlags, kindWorkload, c.Name)
+	}
+	return e.installation().Workloads().Remove(c.Name)
+}
+
 type workloadList struct {
-	JSON bool `help:"Print a list of entries."`
+	coordinatorFlags
+	selectionFlags
 }
 
 // Run lists.
-func (c *workloadList) Run(e *env) error {
+func (c *workloadList) Run(ctx context.Context, e *env) error {
+	if err := c.check(c.shared()); err != nil {
+		return err
+	}
+	if c.shared() {
+		return listShared(ctx, e, c.coordinatorFlags, kindWorkload, c.selectionFlags)
+	}
 	entries, err := e.installation().Workloads().List()
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func (e *Expansion) pairs(jdks []*misstepv1.Jdk, presets map[[2]string]*misstepv
 					continue
 				}
 				for _, flag := range resolved.GetFlags() {
-					if problem := flagProblem(flag); problem != "" {
+					if problem := FlagProblem(flag); problem != "" {
 						return nil, fmt.Errorf("flag_sets[%d].preset: %s", i, problem)
 					}
 				}

@@ -104,15 +104,15 @@ func (v *validator) flagSets(c *misstepv1.Campaign) {
 		seen[name] = i
 		v.Texts(at+".flags", f.GetFlags())
 		for k, flag := range f.GetFlags() {
-			if problem := flagProblem(flag); problem != "" {
+			if problem := FlagProblem(flag); problem != "" {
 				v.Addf(fmt.Sprintf("%s.flags[%d]", at, k), "%s", problem)
 			}
 		}
 	}
 }
 
-// flagProblem returns why a campaign may not pass a flag to the JVM; "" when it may.
-func flagProblem(flag string) string {
+// FlagProblem returns why a campaign may not pass a flag to the JVM; "" when it may.
+func FlagProblem(flag string) string {
 	switch {
 	case !strings.HasPrefix(flag, "-"):
 		return fmt.Sprintf("expected one JVM flag that starts with a dash, got %s", suggest.Quote(flag))

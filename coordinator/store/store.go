@@ -47,6 +47,7 @@ type Tx interface {
 	DecisionRows
 	KnownBugRows
 	ReproductionRows
+	CatalogueRows
 	WorkerRows
 	AccessRows
 }
@@ -146,6 +147,16 @@ type ReproductionRows interface {
 	Reproduction(id string) (*misstepv1.Reproduction, error)
 	// Reproductions returns the reproductions, newest first, then by id; with runningOnly only the running ones.
 	Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error)
+}
+
+// CatalogueRows are the shared catalogue, by kind and name.
+type CatalogueRows interface {
+	PutCatalogueEntry(*misstepv1.CatalogueEntry) error
+	DeleteCatalogueEntry(kind misstepv1.CatalogueKind, name string) error
+	// CatalogueEntry returns the entry of that kind and name; ErrNotFound.
+	CatalogueEntry(kind misstepv1.CatalogueKind, name string) (*misstepv1.CatalogueEntry, error)
+	// CatalogueEntries returns the entries of a kind, or of every kind for an unspecified one, by kind and name.
+	CatalogueEntries(kind misstepv1.CatalogueKind) ([]*misstepv1.CatalogueEntry, error)
 }
 
 // WorkerRows are what work beside the calls keeps between two rounds, by the worker's name.

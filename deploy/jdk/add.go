@@ -59,7 +59,7 @@ func (c *Catalogue) Add(ctx context.Context, name, source string, options AddOpt
 }
 
 func (c *Catalogue) add(ctx context.Context, name, source string, options AddOptions) (Entry, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return Entry{}, err
 	}
 	importer, err := chooseImporter(source, &options)

@@ -79,7 +79,7 @@ type Catalogue struct {
 // Open returns the catalogue in the folder home (see internal/home). Nothing is created before the first Add.
 func Open(home string) *Catalogue {
 	return &Catalogue{home: home, entries: catalogue.Catalogue[record]{
-		Dir: filepath.Join(home, "jdks"), Kind: "JDK", Adding: "misstep jdk add NAME SOURCE", CheckName: checkName,
+		Dir: filepath.Join(home, "jdks"), Kind: "JDK", Adding: "misstep jdk add NAME SOURCE", CheckName: CheckName,
 	}}
 }
 
@@ -89,7 +89,8 @@ func (c *Catalogue) file(name, suffix string) string { return filepath.Join(c.di
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
 
-func checkName(name string) error {
+// CheckName returns what is wrong with the name of a build, nil if it is valid.
+func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("name %.100q: want 1 to 64 letters, digits and \"._+-\", the first a letter or digit", name)
 	}
@@ -163,6 +164,18 @@ func (c *Catalogue) Sources() ([]corpus.Source, error) {
 		sources = append(sources, tree.Source(r.Tree, m))
 	}
 	return sources, nil
+}
+
+// Tree returns the folder that the digest of the build name covers, and its manifest.
+func (c *Catalogue) Tree(name string) (dir string, m tree.Manifest, err error) {
+	r, err := c.entries.Get(name)
+	if err != nil {
+		return "", tree.Manifest{}, err
+	}
+	if m, err = c.manifest(r); err != nil {
+		return "", tree.Manifest{}, fmt.Errorf("JDK %q: %w", name, err)
+	}
+	return r.Tree, m, nil
 }
 
 // Push stores those files of the build name that store lacks.

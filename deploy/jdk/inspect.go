@@ -146,6 +146,9 @@ func parseSettings(text string) map[string]string {
 	return properties
 }
 
+// FeatureOfRelease returns the feature version that the text of a file release names.
+func FeatureOfRelease(text string) (int, error) { return featureVersion(parseRelease(text)["JAVA_VERSION"]) }
+
 var leadingNumbers = regexp.MustCompile(`^(\d+)(?:\.(\d+))?`)
 
 // featureVersion parses "17.0.15", "28-ea" or, before JEP 223 (JDK 9), "1.8.0_402".

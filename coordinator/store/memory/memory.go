@@ -42,6 +42,7 @@ type Store struct {
 	access        map[grantKey]*misstepv1.AccessGrant
 	audit         []*misstepv1.AuditEntry // appended to or replaced, never changed in place
 	nextAudit     uint64
+	catalogue     map[catalogueKey]*misstepv1.CatalogueEntry
 }
 
 type trialKey struct {
@@ -66,6 +67,7 @@ func New() *Store {
 		known:         map[string]*misstepv1.KnownBug{},
 		tokens:        map[string]*store.Token{},
 		access:        map[grantKey]*misstepv1.AccessGrant{},
+		catalogue:     map[catalogueKey]*misstepv1.CatalogueEntry{},
 	}
 }
 

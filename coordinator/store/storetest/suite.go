@@ -53,6 +53,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"tokens", tokens},
 		{"what is granted", accessGrants},
 		{"audit log", auditLog},
+		{"catalogue", catalogue},
 		{"spans and last hits", spans},
 		{"failed update leaves nothing", rollback},
 		{"panic leaves nothing", panicRollback},

@@ -14,6 +14,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
+// everyKind of entry of the catalogue.
+const everyKind = misstepv1.CatalogueKind_CATALOGUE_KIND_UNSPECIFIED
+
 // Table is what a store has of one kind of row.
 type Table struct {
 	Name string `json:"table"`
@@ -64,6 +67,7 @@ func Tables(tx store.Loader) ([]Table, error) {
 		{"decisions", messages(tx.Decisions)},
 		{"known bugs", messages(tx.KnownBugs)},
 		{"reproductions", messages(func() ([]*misstepv1.Reproduction, error) { return tx.Reproductions(false) })},
+		{"catalogue", messages(func() ([]*misstepv1.CatalogueEntry, error) { return tx.CatalogueEntries(everyKind) })},
 		{"workers", func(r *rows) error { return r.workers(tx) }},
 		{"tokens", func(r *rows) error {
 			all, err := tx.Tokens()

@@ -104,6 +104,8 @@ func (c *copying) all() error {
 		copyOf(c, "known bugs", c.source.KnownBugs, store.Loader.PutKnownBug),
 		copyOf(c, "reproductions", func() ([]*misstepv1.Reproduction, error) { return c.source.Reproductions(false) },
 			store.Loader.PutReproduction),
+		copyOf(c, "catalogue", func() ([]*misstepv1.CatalogueEntry, error) { return c.source.CatalogueEntries(everyKind) },
+			store.Loader.PutCatalogueEntry),
 		copyOf(c, "workers", c.source.WorkerNames, c.worker),
 		copyOf(c, "tokens", c.source.Tokens, store.Loader.PutToken),
 		copyOf(c, "access", c.source.Access, store.Loader.PutAccess),

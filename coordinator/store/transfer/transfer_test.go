@@ -69,6 +69,9 @@ func fill(t *testing.T, s store.Store) {
 		require.NoError(t, to.LoadDecision(&misstepv1.TriageDecision{Id: 9, Kind: "split"}))
 		require.NoError(t, tx.PutKnownBug(&misstepv1.KnownBug{Id: "B1"}))
 		require.NoError(t, tx.PutReproduction(&misstepv1.Reproduction{Id: "R1", Next: 4}))
+		for _, kind := range []misstepv1.CatalogueKind{1, 2} {
+			require.NoError(t, tx.PutCatalogueEntry(&misstepv1.CatalogueEntry{Kind: kind, Name: "n", Owner: "o"}))
+		}
 		require.NoError(t, tx.PutWorkerState("w", []byte{0, 1, 2}))
 		require.NoError(t, tx.PutToken(&store.Token{Proto: &misstepv1.Token{Id: "t"}, Hash: []byte{1, 0}}))
 		require.NoError(t, tx.PutAccess(&misstepv1.AccessGrant{Group: "g", Grant: &misstepv1.Grant{Project: "p"}}))
@@ -93,7 +96,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	assert.Equal(t, map[string]uint64{
 		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1,
-		"reproductions": 1, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
+		"reproductions": 1, "catalogue": 2, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
 	}, rows)
 	told := map[string]uint64{}
 	have, err := Copy(t.Context(), source, database, func(table string, rows uint64) { told[table] = rows })
