@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/store"
 	"misstep/corpus"
@@ -79,10 +80,10 @@ func (s *Server) addEntry(
 		return status.Errorf(codes.AlreadyExists, "%s %s is %s, added by %s on %s: choose another name, or give --replace, which "+
 			"keeps that one as %s", catalogue.Word(e.GetKind()), e.GetName(), old.GetDigest(), ownerName(old),
 			old.GetAdded().AsTime().Format(time.DateOnly), catalogue.Retired(old))
-	case !s.mayChange(ctx, old):
+	case !mayChange(ctx, old):
 		return notOwner(old)
 	}
-	e.Owner, e.Added = callerName(ctx), timestamppb.New(now)
+	e.Owner, e.Added = access.From(ctx).Name, timestamppb.New(now)
 	if !same {
 		if err := room(tx, e.GetKind()); err != nil {
 			return err
@@ -181,7 +182,7 @@ func (s *Server) RemoveCatalogueEntry(
 		if err != nil {
 			return err
 		}
-		if !s.mayChange(ctx, e) {
+		if !mayChange(ctx, e) {
 			return notOwner(e)
 		}
 		resp.Entry = e
@@ -209,8 +210,8 @@ func noEntry(tx store.Tx, kind misstepv1.CatalogueKind, name string) error {
 		word, suggest.Quote(name), suggest.Among(name, names), strings.ToLower(word))
 }
 
-// callerName returns who makes the call, empty where callers have no names.
-func callerName(context.Context) string { return "" }
-
 // mayChange reports whether the caller may replace or remove an entry: its owner and administrators may.
-func (s *Server) mayChange(context.Context, *misstepv1.CatalogueEntry) bool { return true }
+func mayChange(ctx context.Context, e *misstepv1.CatalogueEntry) bool {
+	c := access.From(ctx)
+	return c.Name == e.GetOwner() || c.May(misstepv1.Role_ROLE_ADMIN, "")
+}

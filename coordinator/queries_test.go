@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,8 +70,11 @@ func TestQueriesDoNotWrite(t *testing.T) {
 			return s.GetReproduction(t.Context(), &misstepv1.GetReproductionRequest{ReproductionId: started.GetReproductionId()})
 		},
 	}
-	changes := regexp.MustCompile("^(Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record|Put|Remove)")
-	for _, m := range misstepv1.AdminService_ServiceDesc.Methods {
+	queries["ListCatalogueEntries"] = func() (any, error) {
+		return s.ListCatalogueEntries(t.Context(), &misstepv1.ListCatalogueEntriesRequest{})
+	}
+	changes := regexp.MustCompile("^(Add|Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record|Put|Remove)")
+	for _, m := range slices.Concat(misstepv1.AdminService_ServiceDesc.Methods, misstepv1.CatalogueService_ServiceDesc.Methods) {
 		if !changes.MatchString(m.MethodName) {
 			assert.NotNil(t, queries[m.MethodName], "%s is not tested: add it to queries, or its verb to changes, in this file",
 				m.MethodName)

@@ -44,8 +44,8 @@ var jsonValues = []struct{ command, value string }{
 	{"findings list", "list of [Finding](#finding); with `--by bug`, list of [Bug](#bug)"},
 	{"findings show", "[Finding](#finding)"},
 	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bugs: [Bug], bundles: {finding id: path}, dir}`"},
-	{"jdk add", "the catalogue's entry"},
-	{"jdk list", "list of the catalogue's entries"},
+	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing}]`"},
+	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 	{"jdk show", "the catalogue's entry"},
 	{"known list", "list of [KnownBug](#knownbug)"},
 	{"known show", "[KnownBug](#knownbug)"},
@@ -71,8 +71,8 @@ var jsonValues = []struct{ command, value string }{
 		"title}]}}]`; one element for each different report in a file and for each deadlock of a thread dump, in the order of the " +
 		"files; `cut_id` is the id of what is left of a cut report, whose `id` and `signature` are those of the " +
 		"finding that completes it; `assorted` is why reports with the signature have no bug in common; `finding` and `nearest` are the store's"},
-	{"workload add", "list of the catalogue's entries"},
-	{"workload list", "list of the catalogue's entries"},
+	{"workload add", "list of the catalogue's entries; with `--coordinator`, `[{entry: CatalogueEntry, existing}]`"},
+	{"workload list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 }
 
 func TestReferenceOfJSON(t *testing.T) {
@@ -92,7 +92,7 @@ func TestReferenceOfJSON(t *testing.T) {
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
 	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Bug", "Outcome", "ReproductionStatus", "TriageDecision",
-		"JdkPreset", "RunnerStatus")
+		"JdkPreset", "RunnerStatus", "CatalogueEntry")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
 	require.NoError(t, err)

@@ -784,7 +784,7 @@ var File_misstep_v1_catalogue_proto protoreflect.FileDescriptor
 const file_misstep_v1_catalogue_proto_rawDesc = "" +
 	"\n" +
 	"\x1amisstep/v1/catalogue.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16misstep/v1/admin.proto\"\xb2\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/access.proto\x1a\x16misstep/v1/admin.proto\"\xb2\x04\n" +
 	"\x0eCatalogueEntry\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.misstep.v1.CatalogueKindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -854,11 +854,11 @@ const file_misstep_v1_catalogue_proto_rawDesc = "" +
 	"\rCatalogueKind\x12\x1e\n" +
 	"\x1aCATALOGUE_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CATALOGUE_KIND_JDK\x10\x01\x12\x1b\n" +
-	"\x17CATALOGUE_KIND_WORKLOAD\x10\x022\xca\x02\n" +
-	"\x10CatalogueService\x12`\n" +
-	"\x11AddCatalogueEntry\x12$.misstep.v1.AddCatalogueEntryRequest\x1a%.misstep.v1.AddCatalogueEntryResponse\x12i\n" +
-	"\x14ListCatalogueEntries\x12'.misstep.v1.ListCatalogueEntriesRequest\x1a(.misstep.v1.ListCatalogueEntriesResponse\x12i\n" +
-	"\x14RemoveCatalogueEntry\x12'.misstep.v1.RemoveCatalogueEntryRequest\x1a(.misstep.v1.RemoveCatalogueEntryResponseB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x17CATALOGUE_KIND_WORKLOAD\x10\x022\xe7\x02\n" +
+	"\x10CatalogueService\x12k\n" +
+	"\x11AddCatalogueEntry\x12$.misstep.v1.AddCatalogueEntryRequest\x1a%.misstep.v1.AddCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12p\n" +
+	"\x14ListCatalogueEntries\x12'.misstep.v1.ListCatalogueEntriesRequest\x1a(.misstep.v1.ListCatalogueEntriesResponse\"\x05\x9a\xd2\x18\x01\x01\x12t\n" +
+	"\x14RemoveCatalogueEntry\x12'.misstep.v1.RemoveCatalogueEntryRequest\x1a(.misstep.v1.RemoveCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_catalogue_proto_rawDescOnce sync.Once
@@ -931,6 +931,7 @@ func file_misstep_v1_catalogue_proto_init() {
 	if File_misstep_v1_catalogue_proto != nil {
 		return
 	}
+	file_misstep_v1_access_proto_init()
 	file_misstep_v1_admin_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
