@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
@@ -34,7 +35,20 @@ func (s *Server) SubmitCampaign(
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	id := s.newID("C", 6)
+	resp := &misstepv1.SubmitCampaignResponse{}
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+		resp.Reset()
+		req, used, _, err := resolve(tx, req)
+		if err != nil {
+			return err
+		}
+		resp.CampaignId, resp.FromCatalogue = id, resolvedNames(used)
+		for _, e := range used {
+			e.Used = timestamppb.New(now)
+			if err := tx.PutCatalogueEntry(e); err != nil {
+				return err
+			}
+		}
 		return tx.PutCampaign(&store.Campaign{
 			ID: id, Submission: req, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
 			Tally: &misstepv1.CampaignStatus{},
@@ -45,7 +59,7 @@ func (s *Server) SubmitCampaign(
 	}
 	name := req.GetCampaign().GetName()
 	s.config.Logger.InfoContext(ctx, "campaign submitted", slog.String("campaign", id), slog.String("name", name))
-	return &misstepv1.SubmitCampaignResponse{CampaignId: id}, nil
+	return resp, nil
 }
 
 func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign.Strategy) error {
@@ -79,8 +93,7 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 	if d := req.GetAgentDigest(); d != "" && !digestRE.MatchString(d) {
 		return errors.New("agent_digest: expected sha256: and 64 hex digits, got " + strconv.Quote(clip(d)))
 	}
-	_, err := campaign.NewExpansion(req)
-	return err
+	return nil
 }
 
 // violated returns an error that lists violations, one a line; nil for none.

@@ -43,8 +43,8 @@ func (s *Server) AddCatalogueEntry(
 		return nil, err
 	}
 	e := resp.GetEntry()
-	s.config.Logger.InfoContext(ctx, "catalogue entry added", slog.String("name", e.GetName()), slog.String("digest", e.GetDigest()),
-		slog.String("owner", e.GetOwner()), slog.Bool("existing", resp.GetExisting()))
+	s.config.Logger.InfoContext(ctx, "catalogue entry added", slog.String("name", e.GetName()),
+		slog.String("digest", e.GetDigest()), slog.String("owner", e.GetOwner()), slog.Bool("existing", resp.GetExisting()))
 	return resp, nil
 }
 

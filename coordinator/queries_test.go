@@ -73,6 +73,9 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	queries["ListCatalogueEntries"] = func() (any, error) {
 		return s.ListCatalogueEntries(t.Context(), &misstepv1.ListCatalogueEntriesRequest{})
 	}
+	queries["CheckCampaign"] = func() (any, error) {
+		return s.CheckCampaign(t.Context(), &misstepv1.CheckCampaignRequest{Submission: submission(1)})
+	}
 	changes := regexp.MustCompile("^(Add|Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record|Put|Remove)")
 	for _, m := range slices.Concat(misstepv1.AdminService_ServiceDesc.Methods, misstepv1.CatalogueService_ServiceDesc.Methods) {
 		if !changes.MatchString(m.MethodName) {

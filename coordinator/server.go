@@ -62,7 +62,8 @@ type Config struct {
 	Metrics Metrics
 }
 
-// Server implements the LeaseService for runners, and the AdminService and the CatalogueService for people. It is safe for concurrent use.
+// Server implements the LeaseService for runners, and the AdminService and the CatalogueService for people. It is safe for
+// concurrent use.
 //
 // Queries read one state of the store and write nothing. Each call of a runner expires overdue leases and ends campaigns and
 // reproductions whose time is over; so does Tick, which Run repeats in case that no runner calls.

@@ -1,7 +1,7 @@
 // Package catalogues adds JDK builds and workloads of this machine to the shared catalogue of a coordinator.
 //
-// What is added is checked as by an import into the machine's own catalogue, in a folder that is removed afterwards. Only blobs that
-// the coordinator lacks are sent, so an interrupted call continues where it ended.
+// What is added is checked as by an import into the machine's own catalogue, in a folder that is removed afterwards. Only blobs
+// that the coordinator lacks are sent, so an interrupted call continues where it ended.
 package catalogues
 
 import (
@@ -167,7 +167,8 @@ func share(ctx context.Context, st *station.Station, entries []workloads.Entry, 
 			}
 			manifests[entry.Path] = m
 		}
-		response, err := st.Catalogue.AddCatalogueEntry(ctx, o.request(misstepv1.CatalogueKind_CATALOGUE_KIND_WORKLOAD, entry.Name, m))
+		request := o.request(misstepv1.CatalogueKind_CATALOGUE_KIND_WORKLOAD, entry.Name, m)
+		response, err := st.Catalogue.AddCatalogueEntry(ctx, request)
 		if err != nil {
 			return added, err
 		}

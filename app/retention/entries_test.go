@@ -82,8 +82,8 @@ func TestAnEntryUsedMeanwhileStays(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	digest := w.tree()
 	e := &misstepv1.CatalogueEntry{
-		Kind: misstepv1.CatalogueKind_CATALOGUE_KIND_JDK, Name: "jdk", Digest: digest, Added: timestamppb.New(w.now.Add(-time.Hour * 1000)),
-		Keep: durationpb.New(time.Hour),
+		Kind: misstepv1.CatalogueKind_CATALOGUE_KIND_JDK, Name: "jdk", Digest: digest,
+		Added: timestamppb.New(w.now.Add(-1000 * time.Hour)), Keep: durationpb.New(time.Hour),
 	}
 	w.update(func(tx store.Tx) error { return tx.PutCatalogueEntry(e) })
 	keeper := w.keeper()

@@ -53,7 +53,8 @@ func (k *Keeper) Run(ctx context.Context) {
 			k.Logger.Error("retention failed", slog.Any("error", err))
 		default:
 			k.Logger.Info("retention", slog.Int("trials_aged", aged.Trials), slog.Int64("evidence_bytes", aged.Evidence),
-				slog.Int("entries_aged", aged.Entries), slog.Int("blobs_kept", swept.Kept), slog.Int("blobs_young", swept.Spared), slog.Int("blobs_removed", swept.Removed),
+				slog.Int("entries_aged", aged.Entries), slog.Int("blobs_kept", swept.Kept),
+				slog.Int("blobs_young", swept.Spared), slog.Int("blobs_removed", swept.Removed),
 				slog.Int64("bytes_removed", swept.Bytes), slog.Duration("took", k.Clock().Sub(start)))
 		}
 	}

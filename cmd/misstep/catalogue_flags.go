@@ -75,7 +75,8 @@ type selectionFlags struct {
 // check refuses a selection where there is no shared catalogue.
 func (f selectionFlags) check(shared bool) error {
 	if !shared && (f.Pattern != "" || len(f.Label) > 0) {
-		return errors.New("a pattern and --label are for the catalogue of a coordinator: give --coordinator HOST:PORT or --dir DIR, too")
+		return errors.New("a pattern and --label are for the catalogue of a coordinator: give --coordinator HOST:PORT or " +
+			"--dir DIR, too")
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func checkPreset(p *misstepv1.JdkPreset) error {
 	return nil
 }
 
-// plain returns an error unless a text is short and without control characters, which would reach terminals.
+// plain returns an error unless text is short and without control characters, which would reach terminals.
 func plain(text string, limit int) error {
 	if len(text) > limit {
 		return fmt.Errorf("expected at most %d bytes, got %d", limit, len(text))

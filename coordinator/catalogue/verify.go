@@ -67,8 +67,8 @@ func (t Trees) Verify(ctx context.Context, r *misstepv1.AddCatalogueEntryRequest
 		return nil, err
 	}
 	e := &misstepv1.CatalogueEntry{
-		Kind: r.GetKind(), Name: r.GetName(), Digest: r.GetDigest(), Size: uint64(m.Size()), Labels: r.GetLabels(), Keep: r.GetKeep(),
-		Jdk: r.GetJdk(),
+		Kind: r.GetKind(), Name: r.GetName(), Digest: r.GetDigest(), Size: uint64(m.Size()), Labels: r.GetLabels(),
+		Keep: r.GetKeep(), Jdk: r.GetJdk(),
 	}
 	for entry := range m.Entries() {
 		if !entry.Digest.IsZero() {
@@ -104,8 +104,8 @@ func (t Trees) complete(ctx context.Context, m tree.Manifest) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return refuse("%d of its %d files are missing, the first one is %s: add it again, which sends what is missing", len(missing),
-			len(digests), paths[missing[0]])
+		return refuse("%d of its %d files are missing, the first one is %s: add it again, which sends what is missing",
+			len(missing), len(digests), paths[missing[0]])
 	}
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(checkers)

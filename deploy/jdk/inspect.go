@@ -147,7 +147,9 @@ func parseSettings(text string) map[string]string {
 }
 
 // FeatureOfRelease returns the feature version that the text of a file release names.
-func FeatureOfRelease(text string) (int, error) { return featureVersion(parseRelease(text)["JAVA_VERSION"]) }
+func FeatureOfRelease(text string) (int, error) {
+	return featureVersion(parseRelease(text)["JAVA_VERSION"])
+}
 
 var leadingNumbers = regexp.MustCompile(`^(\d+)(?:\.(\d+))?`)
 

@@ -86,7 +86,7 @@ type SubmitCampaignRequest struct {
 	// campaign to run.
 	Campaign *Campaign `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	// jdks that the campaign names, resolved by the submitter's catalogue; the trees are in the corpus or in the coordinator's
-	// catalogue.
+	// catalogue. Those that are not here are taken from the shared catalogue.
 	Jdks []*Jdk `protobuf:"bytes,2,rep,name=jdks,proto3" json:"jdks,omitempty"`
 	// workloads that the campaign names, resolved in the same way.
 	Workloads []*Workload `protobuf:"bytes,3,rep,name=workloads,proto3" json:"workloads,omitempty"`
@@ -333,7 +333,9 @@ func (x *Unsuited) GetProfiler() string {
 type SubmitCampaignResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id: "C" and 12 hex digits. A campaign that is submitted twice runs twice, under two ids.
-	CampaignId    string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// from_catalogue tells which names of the campaign the shared catalogue gave, since the submission did not resolve them.
+	FromCatalogue []*ResolvedName `protobuf:"bytes,20,rep,name=from_catalogue,json=fromCatalogue,proto3" json:"from_catalogue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +377,95 @@ func (x *SubmitCampaignResponse) GetCampaignId() string {
 	return ""
 }
 
+func (x *SubmitCampaignResponse) GetFromCatalogue() []*ResolvedName {
+	if x != nil {
+		return x.FromCatalogue
+	}
+	return nil
+}
+
+// ResolvedName is a name of a campaign with what the shared catalogue has under it.
+type ResolvedName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// kind: "JDK" or "workload".
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// name in the campaign.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// digest of the tree.
+	Digest string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	// owner of the entry.
+	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
+	// added is when the entry was added.
+	Added         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=added,proto3" json:"added,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResolvedName) Reset() {
+	*x = ResolvedName{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResolvedName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResolvedName) ProtoMessage() {}
+
+func (x *ResolvedName) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResolvedName.ProtoReflect.Descriptor instead.
+func (*ResolvedName) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ResolvedName) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ResolvedName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ResolvedName) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *ResolvedName) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ResolvedName) GetAdded() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Added
+	}
+	return nil
+}
+
 // ListCampaignsRequest asks for every campaign of the store; filters would be fields here.
 type ListCampaignsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -384,7 +475,7 @@ type ListCampaignsRequest struct {
 
 func (x *ListCampaignsRequest) Reset() {
 	*x = ListCampaignsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[4]
+	mi := &file_misstep_v1_admin_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -396,7 +487,7 @@ func (x *ListCampaignsRequest) String() string {
 func (*ListCampaignsRequest) ProtoMessage() {}
 
 func (x *ListCampaignsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[4]
+	mi := &file_misstep_v1_admin_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -409,7 +500,7 @@ func (x *ListCampaignsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCampaignsRequest.ProtoReflect.Descriptor instead.
 func (*ListCampaignsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{5}
 }
 
 // ListCampaignsResponse holds every campaign, ended ones included.
@@ -423,7 +514,7 @@ type ListCampaignsResponse struct {
 
 func (x *ListCampaignsResponse) Reset() {
 	*x = ListCampaignsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[5]
+	mi := &file_misstep_v1_admin_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -435,7 +526,7 @@ func (x *ListCampaignsResponse) String() string {
 func (*ListCampaignsResponse) ProtoMessage() {}
 
 func (x *ListCampaignsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[5]
+	mi := &file_misstep_v1_admin_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -448,7 +539,7 @@ func (x *ListCampaignsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCampaignsResponse.ProtoReflect.Descriptor instead.
 func (*ListCampaignsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListCampaignsResponse) GetCampaigns() []*CampaignStatus {
@@ -469,7 +560,7 @@ type GetCampaignRequest struct {
 
 func (x *GetCampaignRequest) Reset() {
 	*x = GetCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[6]
+	mi := &file_misstep_v1_admin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -481,7 +572,7 @@ func (x *GetCampaignRequest) String() string {
 func (*GetCampaignRequest) ProtoMessage() {}
 
 func (x *GetCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[6]
+	mi := &file_misstep_v1_admin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -494,7 +585,7 @@ func (x *GetCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCampaignRequest.ProtoReflect.Descriptor instead.
 func (*GetCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetCampaignRequest) GetCampaignId() string {
@@ -515,7 +606,7 @@ type GetCampaignResponse struct {
 
 func (x *GetCampaignResponse) Reset() {
 	*x = GetCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[7]
+	mi := &file_misstep_v1_admin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +618,7 @@ func (x *GetCampaignResponse) String() string {
 func (*GetCampaignResponse) ProtoMessage() {}
 
 func (x *GetCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[7]
+	mi := &file_misstep_v1_admin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +631,7 @@ func (x *GetCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCampaignResponse.ProtoReflect.Descriptor instead.
 func (*GetCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetCampaignResponse) GetCampaign() *CampaignStatus {
@@ -595,7 +686,7 @@ type CampaignStatus struct {
 
 func (x *CampaignStatus) Reset() {
 	*x = CampaignStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[8]
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -607,7 +698,7 @@ func (x *CampaignStatus) String() string {
 func (*CampaignStatus) ProtoMessage() {}
 
 func (x *CampaignStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[8]
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -620,7 +711,7 @@ func (x *CampaignStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignStatus.ProtoReflect.Descriptor instead.
 func (*CampaignStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CampaignStatus) GetId() string {
@@ -766,7 +857,7 @@ type UnprovedTrials struct {
 
 func (x *UnprovedTrials) Reset() {
 	*x = UnprovedTrials{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +869,7 @@ func (x *UnprovedTrials) String() string {
 func (*UnprovedTrials) ProtoMessage() {}
 
 func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +882,7 @@ func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprovedTrials.ProtoReflect.Descriptor instead.
 func (*UnprovedTrials) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UnprovedTrials) GetOutcome() string {
@@ -833,7 +924,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +936,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +949,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -878,7 +969,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +981,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +994,7 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 // SetBudgetRequest replaces the budget of a campaign.
@@ -921,7 +1012,7 @@ type SetBudgetRequest struct {
 
 func (x *SetBudgetRequest) Reset() {
 	*x = SetBudgetRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1024,7 @@ func (x *SetBudgetRequest) String() string {
 func (*SetBudgetRequest) ProtoMessage() {}
 
 func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1037,7 @@ func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetRequest.ProtoReflect.Descriptor instead.
 func (*SetBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetBudgetRequest) GetCampaignId() string {
@@ -979,7 +1070,7 @@ type SetBudgetResponse struct {
 
 func (x *SetBudgetResponse) Reset() {
 	*x = SetBudgetResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1082,7 @@ func (x *SetBudgetResponse) String() string {
 func (*SetBudgetResponse) ProtoMessage() {}
 
 func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1095,7 @@ func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetResponse.ProtoReflect.Descriptor instead.
 func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // ListRunnersRequest asks for every live runner; filters would be fields here.
@@ -1016,7 +1107,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1119,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1132,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -1055,7 +1146,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1158,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1171,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -1109,7 +1200,7 @@ type RunnerStatus struct {
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1212,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1225,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -1183,7 +1274,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1286,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1299,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -1231,7 +1322,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1243,7 +1334,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1256,7 +1347,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -1306,7 +1397,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1409,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1422,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -1426,7 +1517,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1529,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1542,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -1486,7 +1577,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1589,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1602,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -1536,7 +1627,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1639,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1652,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -1617,7 +1708,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1720,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1733,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Bug) GetId() string {
@@ -1733,7 +1824,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1836,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1849,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -1779,7 +1870,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +1882,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +1895,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -1829,7 +1920,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1841,7 +1932,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1854,7 +1945,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -1889,7 +1980,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1992,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2005,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -1937,7 +2028,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2040,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2053,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -1990,7 +2081,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2002,7 +2093,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2015,7 +2106,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -2036,7 +2127,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2139,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2152,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -2082,7 +2173,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2185,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2198,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -2126,7 +2217,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2229,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2242,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -2165,7 +2256,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2268,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2281,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -2215,7 +2306,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2318,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2331,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -2277,7 +2368,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2289,7 +2380,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2302,7 +2393,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2338,7 +2429,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2441,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2454,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -2429,7 +2520,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2532,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2545,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -2533,7 +2624,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2636,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2649,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -2586,7 +2677,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2598,7 +2689,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2611,7 +2702,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -2632,7 +2723,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2735,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2748,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -2678,7 +2769,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2781,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2794,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -2724,7 +2815,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2827,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2840,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -2770,7 +2861,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +2873,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +2886,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -2814,7 +2905,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2917,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2930,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -2855,7 +2946,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2867,7 +2958,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2880,7 +2971,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -2906,7 +2997,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2918,7 +3009,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3022,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -2973,7 +3064,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3076,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3089,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -3117,7 +3208,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3129,7 +3220,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3142,7 +3233,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -3163,7 +3254,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3266,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3279,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -3209,7 +3300,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3221,7 +3312,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3234,7 +3325,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -3253,7 +3344,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3356,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3369,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -3290,7 +3381,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3393,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3406,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -3329,7 +3420,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3341,7 +3432,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3354,7 +3445,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -3389,10 +3480,17 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x1a\n" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bprofiler\x18\x04 \x01(\tR\bprofiler\"9\n" +
+	"\bprofiler\x18\x04 \x01(\tR\bprofiler\"z\n" +
 	"\x16SubmitCampaignResponse\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
-	"campaignId\"\x16\n" +
+	"campaignId\x12?\n" +
+	"\x0efrom_catalogue\x18\x14 \x03(\v2\x18.misstep.v1.ResolvedNameR\rfromCatalogue\"\x96\x01\n" +
+	"\fResolvedName\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\x12\x14\n" +
+	"\x05owner\x18\x04 \x01(\tR\x05owner\x120\n" +
+	"\x05added\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05added\"\x16\n" +
 	"\x14ListCampaignsRequest\"Q\n" +
 	"\x15ListCampaignsResponse\x128\n" +
 	"\tcampaigns\x18\x01 \x03(\v2\x1a.misstep.v1.CampaignStatusR\tcampaigns\"5\n" +
@@ -3649,192 +3747,195 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
 	(*JdkPreset)(nil),                  // 2: misstep.v1.JdkPreset
 	(*Unsuited)(nil),                   // 3: misstep.v1.Unsuited
 	(*SubmitCampaignResponse)(nil),     // 4: misstep.v1.SubmitCampaignResponse
-	(*ListCampaignsRequest)(nil),       // 5: misstep.v1.ListCampaignsRequest
-	(*ListCampaignsResponse)(nil),      // 6: misstep.v1.ListCampaignsResponse
-	(*GetCampaignRequest)(nil),         // 7: misstep.v1.GetCampaignRequest
-	(*GetCampaignResponse)(nil),        // 8: misstep.v1.GetCampaignResponse
-	(*CampaignStatus)(nil),             // 9: misstep.v1.CampaignStatus
-	(*UnprovedTrials)(nil),             // 10: misstep.v1.UnprovedTrials
-	(*StopCampaignRequest)(nil),        // 11: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 12: misstep.v1.StopCampaignResponse
-	(*SetBudgetRequest)(nil),           // 13: misstep.v1.SetBudgetRequest
-	(*SetBudgetResponse)(nil),          // 14: misstep.v1.SetBudgetResponse
-	(*ListRunnersRequest)(nil),         // 15: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 16: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 17: misstep.v1.RunnerStatus
-	(*Coordinators)(nil),               // 18: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 19: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 20: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 21: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 22: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 23: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 24: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 25: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 26: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 27: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 28: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 29: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 30: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 31: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 32: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 33: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 34: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 35: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 36: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 37: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 38: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 39: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 40: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 41: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 42: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 43: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 44: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 45: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 46: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 47: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 48: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 49: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 50: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 51: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 52: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 53: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 54: misstep.v1.ListKnownBugsResponse
-	nil,                                // 55: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 56: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 57: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 58: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 59: misstep.v1.Jdk
-	(*Workload)(nil),                   // 60: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 61: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 62: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 63: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 64: google.protobuf.Duration
-	(*Runner)(nil),                     // 65: misstep.v1.Runner
-	(*Finding)(nil),                    // 66: misstep.v1.Finding
-	(*Reliability)(nil),                // 67: misstep.v1.Reliability
-	(*TriageDecision)(nil),             // 68: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 69: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 70: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 71: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 72: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 73: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 74: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 75: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 76: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 77: misstep.v1.KnownBug
+	(*ResolvedName)(nil),               // 5: misstep.v1.ResolvedName
+	(*ListCampaignsRequest)(nil),       // 6: misstep.v1.ListCampaignsRequest
+	(*ListCampaignsResponse)(nil),      // 7: misstep.v1.ListCampaignsResponse
+	(*GetCampaignRequest)(nil),         // 8: misstep.v1.GetCampaignRequest
+	(*GetCampaignResponse)(nil),        // 9: misstep.v1.GetCampaignResponse
+	(*CampaignStatus)(nil),             // 10: misstep.v1.CampaignStatus
+	(*UnprovedTrials)(nil),             // 11: misstep.v1.UnprovedTrials
+	(*StopCampaignRequest)(nil),        // 12: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 13: misstep.v1.StopCampaignResponse
+	(*SetBudgetRequest)(nil),           // 14: misstep.v1.SetBudgetRequest
+	(*SetBudgetResponse)(nil),          // 15: misstep.v1.SetBudgetResponse
+	(*ListRunnersRequest)(nil),         // 16: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 17: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 18: misstep.v1.RunnerStatus
+	(*Coordinators)(nil),               // 19: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 20: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 21: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 22: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 23: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 24: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 25: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 26: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 27: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 28: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 29: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 30: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 31: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 32: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 33: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 34: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 35: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 36: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 37: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 38: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 39: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 40: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 41: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 42: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 43: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 44: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 45: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 46: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 47: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 48: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 49: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 50: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 51: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 52: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 53: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 54: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 55: misstep.v1.ListKnownBugsResponse
+	nil,                                // 56: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 57: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 58: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 59: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 60: misstep.v1.Jdk
+	(*Workload)(nil),                   // 61: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 62: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 63: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 64: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 65: google.protobuf.Duration
+	(*Runner)(nil),                     // 66: misstep.v1.Runner
+	(*Finding)(nil),                    // 67: misstep.v1.Finding
+	(*Reliability)(nil),                // 68: misstep.v1.Reliability
+	(*TriageDecision)(nil),             // 69: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 70: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 71: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 72: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 73: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 74: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 75: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 76: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 77: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 78: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	58, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	59, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	60, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	59, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	60, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	61, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
-	9,  // 5: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
-	9,  // 6: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	58, // 7: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
-	0,  // 8: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	61, // 9: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	61, // 10: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	55, // 11: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	62, // 12: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	63, // 13: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	56, // 14: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	10, // 15: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	64, // 16: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	17, // 17: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	65, // 18: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	61, // 19: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	57, // 20: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	61, // 21: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	17, // 22: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	64, // 23: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	66, // 24: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	20, // 25: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	24, // 26: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	67, // 27: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	61, // 28: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	61, // 29: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	66, // 30: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	68, // 31: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	68, // 32: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	68, // 33: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	68, // 34: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	37, // 35: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	69, // 36: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	70, // 37: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	71, // 38: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	72, // 39: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	73, // 40: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	64, // 41: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	48, // 42: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	48, // 43: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	67, // 44: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	74, // 45: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	61, // 46: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	61, // 47: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	75, // 48: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	67, // 49: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	64, // 50: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	76, // 51: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	77, // 52: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	77, // 53: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	19, // 54: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 55: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	5,  // 56: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	7,  // 57: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	35, // 58: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	11, // 59: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	13, // 60: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	15, // 61: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	20, // 62: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	22, // 63: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	25, // 64: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	27, // 65: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	29, // 66: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	31, // 67: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	33, // 68: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	49, // 69: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	51, // 70: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	53, // 71: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	38, // 72: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	40, // 73: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	42, // 74: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	44, // 75: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	46, // 76: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 77: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	6,  // 78: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	8,  // 79: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	36, // 80: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	12, // 81: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	14, // 82: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	16, // 83: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	21, // 84: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	23, // 85: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	26, // 86: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	28, // 87: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	30, // 88: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	32, // 89: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	34, // 90: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	50, // 91: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	52, // 92: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	54, // 93: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	39, // 94: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	41, // 95: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	43, // 96: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	45, // 97: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	47, // 98: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	77, // [77:99] is the sub-list for method output_type
-	55, // [55:77] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
+	62, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	10, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
+	10, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
+	59, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	0,  // 10: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
+	62, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	62, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	56, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	63, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	64, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	57, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	11, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
+	65, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	18, // 19: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	66, // 20: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	62, // 21: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	58, // 22: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	62, // 23: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	18, // 24: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	65, // 25: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	67, // 26: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	21, // 27: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	25, // 28: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	68, // 29: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	62, // 30: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	62, // 31: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	67, // 32: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	69, // 33: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	69, // 34: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	69, // 35: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	69, // 36: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	38, // 37: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	70, // 38: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	71, // 39: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	72, // 40: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	73, // 41: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	74, // 42: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	65, // 43: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	49, // 44: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	49, // 45: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	68, // 46: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	75, // 47: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	62, // 48: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	62, // 49: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	76, // 50: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	68, // 51: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	65, // 52: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	77, // 53: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	78, // 54: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	78, // 55: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	20, // 56: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 57: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 58: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 59: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	36, // 60: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	12, // 61: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	14, // 62: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	16, // 63: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	21, // 64: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	23, // 65: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	26, // 66: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	28, // 67: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	30, // 68: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	32, // 69: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	34, // 70: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	50, // 71: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	52, // 72: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	54, // 73: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	39, // 74: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	41, // 75: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	43, // 76: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	45, // 77: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	47, // 78: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 79: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 80: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 81: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	37, // 82: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	13, // 83: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	15, // 84: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	17, // 85: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	22, // 86: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	24, // 87: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	27, // 88: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	29, // 89: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	31, // 90: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	33, // 91: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	35, // 92: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	51, // 93: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	53, // 94: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	55, // 95: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	40, // 96: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	42, // 97: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	44, // 98: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	46, // 99: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	48, // 100: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	79, // [79:101] is the sub-list for method output_type
+	57, // [57:79] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -3855,7 +3956,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

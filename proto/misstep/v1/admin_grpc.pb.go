@@ -56,7 +56,8 @@ const (
 //
 // Campaigns. A campaign names JDKs, workloads and presets by the catalogue of whoever submits it. SubmitCampaign carries them
 // resolved to digests, because the coordinator and its runners have other catalogues or none, and because a recipe must mean the
-// same everywhere and for ever. Everything that can be wrong with a campaign is refused at once, and nothing is stored then: no
+// same everywhere and for ever. Names that it does not resolve are those of the shared catalogue (CatalogueService), as it is at
+// that moment. Everything that can be wrong with a campaign is refused at once, and nothing is stored then: no
 // trial is to fail hours later because of a misspelt name. From then on the coordinator expands recipes as runners ask for work;
 // GetCampaign shows how far it has come, ListTrials what each finished trial gave, page by page while more of them end. A campaign
 // ends when its budget is spent; StopCampaign ends it earlier. There is no call to change one that runs: its findings and rates
@@ -371,7 +372,8 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 //
 // Campaigns. A campaign names JDKs, workloads and presets by the catalogue of whoever submits it. SubmitCampaign carries them
 // resolved to digests, because the coordinator and its runners have other catalogues or none, and because a recipe must mean the
-// same everywhere and for ever. Everything that can be wrong with a campaign is refused at once, and nothing is stored then: no
+// same everywhere and for ever. Names that it does not resolve are those of the shared catalogue (CatalogueService), as it is at
+// that moment. Everything that can be wrong with a campaign is refused at once, and nothing is stored then: no
 // trial is to fail hours later because of a misspelt name. From then on the coordinator expands recipes as runners ask for work;
 // GetCampaign shows how far it has come, ListTrials what each finished trial gave, page by page while more of them end. A campaign
 // ends when its budget is spent; StopCampaign ends it earlier. There is no call to change one that runs: its findings and rates

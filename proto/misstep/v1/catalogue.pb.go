@@ -779,6 +779,116 @@ func (x *RemoveCatalogueEntryResponse) GetEntry() *CatalogueEntry {
 	return nil
 }
 
+// CheckCampaignRequest holds a campaign that is not submitted yet.
+type CheckCampaignRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// submission as for SubmitCampaign.
+	Submission    *SubmitCampaignRequest `protobuf:"bytes,1,opt,name=submission,proto3" json:"submission,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckCampaignRequest) Reset() {
+	*x = CheckCampaignRequest{}
+	mi := &file_misstep_v1_catalogue_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckCampaignRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckCampaignRequest) ProtoMessage() {}
+
+func (x *CheckCampaignRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_catalogue_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckCampaignRequest.ProtoReflect.Descriptor instead.
+func (*CheckCampaignRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_catalogue_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CheckCampaignRequest) GetSubmission() *SubmitCampaignRequest {
+	if x != nil {
+		return x.Submission
+	}
+	return nil
+}
+
+// CheckCampaignResponse describes the campaign.
+type CheckCampaignResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// from_catalogue tells which names the shared catalogue gives.
+	FromCatalogue []*ResolvedName `protobuf:"bytes,1,rep,name=from_catalogue,json=fromCatalogue,proto3" json:"from_catalogue,omitempty"`
+	// combinations of the product.
+	Combinations uint64 `protobuf:"varint,2,opt,name=combinations,proto3" json:"combinations,omitempty"`
+	// skipped says, a line each, what the product leaves out because a JDK cannot run it.
+	Skipped       []string `protobuf:"bytes,3,rep,name=skipped,proto3" json:"skipped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckCampaignResponse) Reset() {
+	*x = CheckCampaignResponse{}
+	mi := &file_misstep_v1_catalogue_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckCampaignResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckCampaignResponse) ProtoMessage() {}
+
+func (x *CheckCampaignResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_catalogue_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckCampaignResponse.ProtoReflect.Descriptor instead.
+func (*CheckCampaignResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_catalogue_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CheckCampaignResponse) GetFromCatalogue() []*ResolvedName {
+	if x != nil {
+		return x.FromCatalogue
+	}
+	return nil
+}
+
+func (x *CheckCampaignResponse) GetCombinations() uint64 {
+	if x != nil {
+		return x.Combinations
+	}
+	return 0
+}
+
+func (x *CheckCampaignResponse) GetSkipped() []string {
+	if x != nil {
+		return x.Skipped
+	}
+	return nil
+}
+
 var File_misstep_v1_catalogue_proto protoreflect.FileDescriptor
 
 const file_misstep_v1_catalogue_proto_rawDesc = "" +
@@ -850,15 +960,24 @@ const file_misstep_v1_catalogue_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.misstep.v1.CatalogueKindR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"P\n" +
 	"\x1cRemoveCatalogueEntryResponse\x120\n" +
-	"\x05entry\x18\x01 \x01(\v2\x1a.misstep.v1.CatalogueEntryR\x05entry*d\n" +
+	"\x05entry\x18\x01 \x01(\v2\x1a.misstep.v1.CatalogueEntryR\x05entry\"Y\n" +
+	"\x14CheckCampaignRequest\x12A\n" +
+	"\n" +
+	"submission\x18\x01 \x01(\v2!.misstep.v1.SubmitCampaignRequestR\n" +
+	"submission\"\x96\x01\n" +
+	"\x15CheckCampaignResponse\x12?\n" +
+	"\x0efrom_catalogue\x18\x01 \x03(\v2\x18.misstep.v1.ResolvedNameR\rfromCatalogue\x12\"\n" +
+	"\fcombinations\x18\x02 \x01(\x04R\fcombinations\x12\x18\n" +
+	"\askipped\x18\x03 \x03(\tR\askipped*d\n" +
 	"\rCatalogueKind\x12\x1e\n" +
 	"\x1aCATALOGUE_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CATALOGUE_KIND_JDK\x10\x01\x12\x1b\n" +
-	"\x17CATALOGUE_KIND_WORKLOAD\x10\x022\xe7\x02\n" +
+	"\x17CATALOGUE_KIND_WORKLOAD\x10\x022\xc4\x03\n" +
 	"\x10CatalogueService\x12k\n" +
 	"\x11AddCatalogueEntry\x12$.misstep.v1.AddCatalogueEntryRequest\x1a%.misstep.v1.AddCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12p\n" +
 	"\x14ListCatalogueEntries\x12'.misstep.v1.ListCatalogueEntriesRequest\x1a(.misstep.v1.ListCatalogueEntriesResponse\"\x05\x9a\xd2\x18\x01\x01\x12t\n" +
-	"\x14RemoveCatalogueEntry\x12'.misstep.v1.RemoveCatalogueEntryRequest\x1a(.misstep.v1.RemoveCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x14RemoveCatalogueEntry\x12'.misstep.v1.RemoveCatalogueEntryRequest\x1a(.misstep.v1.RemoveCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12[\n" +
+	"\rCheckCampaign\x12 .misstep.v1.CheckCampaignRequest\x1a!.misstep.v1.CheckCampaignResponse\"\x05\x9a\xd2\x18\x01\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_catalogue_proto_rawDescOnce sync.Once
@@ -873,7 +992,7 @@ func file_misstep_v1_catalogue_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_catalogue_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_catalogue_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_misstep_v1_catalogue_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_misstep_v1_catalogue_proto_goTypes = []any{
 	(CatalogueKind)(0),                   // 0: misstep.v1.CatalogueKind
 	(*CatalogueEntry)(nil),               // 1: misstep.v1.CatalogueEntry
@@ -885,45 +1004,53 @@ var file_misstep_v1_catalogue_proto_goTypes = []any{
 	(*ListCatalogueEntriesResponse)(nil), // 7: misstep.v1.ListCatalogueEntriesResponse
 	(*RemoveCatalogueEntryRequest)(nil),  // 8: misstep.v1.RemoveCatalogueEntryRequest
 	(*RemoveCatalogueEntryResponse)(nil), // 9: misstep.v1.RemoveCatalogueEntryResponse
-	nil,                                  // 10: misstep.v1.CatalogueEntry.LabelsEntry
-	nil,                                  // 11: misstep.v1.JdkFacts.LacksEntry
-	nil,                                  // 12: misstep.v1.AddCatalogueEntryRequest.LabelsEntry
-	nil,                                  // 13: misstep.v1.ListCatalogueEntriesRequest.LabelsEntry
-	(*timestamppb.Timestamp)(nil),        // 14: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),          // 15: google.protobuf.Duration
-	(*JdkPreset)(nil),                    // 16: misstep.v1.JdkPreset
+	(*CheckCampaignRequest)(nil),         // 10: misstep.v1.CheckCampaignRequest
+	(*CheckCampaignResponse)(nil),        // 11: misstep.v1.CheckCampaignResponse
+	nil,                                  // 12: misstep.v1.CatalogueEntry.LabelsEntry
+	nil,                                  // 13: misstep.v1.JdkFacts.LacksEntry
+	nil,                                  // 14: misstep.v1.AddCatalogueEntryRequest.LabelsEntry
+	nil,                                  // 15: misstep.v1.ListCatalogueEntriesRequest.LabelsEntry
+	(*timestamppb.Timestamp)(nil),        // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),          // 17: google.protobuf.Duration
+	(*JdkPreset)(nil),                    // 18: misstep.v1.JdkPreset
+	(*SubmitCampaignRequest)(nil),        // 19: misstep.v1.SubmitCampaignRequest
+	(*ResolvedName)(nil),                 // 20: misstep.v1.ResolvedName
 }
 var file_misstep_v1_catalogue_proto_depIdxs = []int32{
 	0,  // 0: misstep.v1.CatalogueEntry.kind:type_name -> misstep.v1.CatalogueKind
-	14, // 1: misstep.v1.CatalogueEntry.added:type_name -> google.protobuf.Timestamp
-	14, // 2: misstep.v1.CatalogueEntry.used:type_name -> google.protobuf.Timestamp
-	10, // 3: misstep.v1.CatalogueEntry.labels:type_name -> misstep.v1.CatalogueEntry.LabelsEntry
-	15, // 4: misstep.v1.CatalogueEntry.keep:type_name -> google.protobuf.Duration
+	16, // 1: misstep.v1.CatalogueEntry.added:type_name -> google.protobuf.Timestamp
+	16, // 2: misstep.v1.CatalogueEntry.used:type_name -> google.protobuf.Timestamp
+	12, // 3: misstep.v1.CatalogueEntry.labels:type_name -> misstep.v1.CatalogueEntry.LabelsEntry
+	17, // 4: misstep.v1.CatalogueEntry.keep:type_name -> google.protobuf.Duration
 	2,  // 5: misstep.v1.CatalogueEntry.jdk:type_name -> misstep.v1.JdkFacts
 	3,  // 6: misstep.v1.CatalogueEntry.workload:type_name -> misstep.v1.WorkloadFacts
-	16, // 7: misstep.v1.JdkFacts.presets:type_name -> misstep.v1.JdkPreset
-	11, // 8: misstep.v1.JdkFacts.lacks:type_name -> misstep.v1.JdkFacts.LacksEntry
+	18, // 7: misstep.v1.JdkFacts.presets:type_name -> misstep.v1.JdkPreset
+	13, // 8: misstep.v1.JdkFacts.lacks:type_name -> misstep.v1.JdkFacts.LacksEntry
 	0,  // 9: misstep.v1.AddCatalogueEntryRequest.kind:type_name -> misstep.v1.CatalogueKind
-	12, // 10: misstep.v1.AddCatalogueEntryRequest.labels:type_name -> misstep.v1.AddCatalogueEntryRequest.LabelsEntry
-	15, // 11: misstep.v1.AddCatalogueEntryRequest.keep:type_name -> google.protobuf.Duration
+	14, // 10: misstep.v1.AddCatalogueEntryRequest.labels:type_name -> misstep.v1.AddCatalogueEntryRequest.LabelsEntry
+	17, // 11: misstep.v1.AddCatalogueEntryRequest.keep:type_name -> google.protobuf.Duration
 	2,  // 12: misstep.v1.AddCatalogueEntryRequest.jdk:type_name -> misstep.v1.JdkFacts
 	1,  // 13: misstep.v1.AddCatalogueEntryResponse.entry:type_name -> misstep.v1.CatalogueEntry
 	0,  // 14: misstep.v1.ListCatalogueEntriesRequest.kind:type_name -> misstep.v1.CatalogueKind
-	13, // 15: misstep.v1.ListCatalogueEntriesRequest.labels:type_name -> misstep.v1.ListCatalogueEntriesRequest.LabelsEntry
+	15, // 15: misstep.v1.ListCatalogueEntriesRequest.labels:type_name -> misstep.v1.ListCatalogueEntriesRequest.LabelsEntry
 	1,  // 16: misstep.v1.ListCatalogueEntriesResponse.entries:type_name -> misstep.v1.CatalogueEntry
 	0,  // 17: misstep.v1.RemoveCatalogueEntryRequest.kind:type_name -> misstep.v1.CatalogueKind
 	1,  // 18: misstep.v1.RemoveCatalogueEntryResponse.entry:type_name -> misstep.v1.CatalogueEntry
-	4,  // 19: misstep.v1.CatalogueService.AddCatalogueEntry:input_type -> misstep.v1.AddCatalogueEntryRequest
-	6,  // 20: misstep.v1.CatalogueService.ListCatalogueEntries:input_type -> misstep.v1.ListCatalogueEntriesRequest
-	8,  // 21: misstep.v1.CatalogueService.RemoveCatalogueEntry:input_type -> misstep.v1.RemoveCatalogueEntryRequest
-	5,  // 22: misstep.v1.CatalogueService.AddCatalogueEntry:output_type -> misstep.v1.AddCatalogueEntryResponse
-	7,  // 23: misstep.v1.CatalogueService.ListCatalogueEntries:output_type -> misstep.v1.ListCatalogueEntriesResponse
-	9,  // 24: misstep.v1.CatalogueService.RemoveCatalogueEntry:output_type -> misstep.v1.RemoveCatalogueEntryResponse
-	22, // [22:25] is the sub-list for method output_type
-	19, // [19:22] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 19: misstep.v1.CheckCampaignRequest.submission:type_name -> misstep.v1.SubmitCampaignRequest
+	20, // 20: misstep.v1.CheckCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
+	4,  // 21: misstep.v1.CatalogueService.AddCatalogueEntry:input_type -> misstep.v1.AddCatalogueEntryRequest
+	6,  // 22: misstep.v1.CatalogueService.ListCatalogueEntries:input_type -> misstep.v1.ListCatalogueEntriesRequest
+	8,  // 23: misstep.v1.CatalogueService.RemoveCatalogueEntry:input_type -> misstep.v1.RemoveCatalogueEntryRequest
+	10, // 24: misstep.v1.CatalogueService.CheckCampaign:input_type -> misstep.v1.CheckCampaignRequest
+	5,  // 25: misstep.v1.CatalogueService.AddCatalogueEntry:output_type -> misstep.v1.AddCatalogueEntryResponse
+	7,  // 26: misstep.v1.CatalogueService.ListCatalogueEntries:output_type -> misstep.v1.ListCatalogueEntriesResponse
+	9,  // 27: misstep.v1.CatalogueService.RemoveCatalogueEntry:output_type -> misstep.v1.RemoveCatalogueEntryResponse
+	11, // 28: misstep.v1.CatalogueService.CheckCampaign:output_type -> misstep.v1.CheckCampaignResponse
+	25, // [25:29] is the sub-list for method output_type
+	21, // [21:25] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_catalogue_proto_init() }
@@ -939,7 +1066,7 @@ func file_misstep_v1_catalogue_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_catalogue_proto_rawDesc), len(file_misstep_v1_catalogue_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,6 +22,7 @@ const (
 	CatalogueService_AddCatalogueEntry_FullMethodName    = "/misstep.v1.CatalogueService/AddCatalogueEntry"
 	CatalogueService_ListCatalogueEntries_FullMethodName = "/misstep.v1.CatalogueService/ListCatalogueEntries"
 	CatalogueService_RemoveCatalogueEntry_FullMethodName = "/misstep.v1.CatalogueService/RemoveCatalogueEntry"
+	CatalogueService_CheckCampaign_FullMethodName        = "/misstep.v1.CatalogueService/CheckCampaign"
 )
 
 // CatalogueServiceClient is the client API for CatalogueService service.
@@ -51,6 +52,8 @@ type CatalogueServiceClient interface {
 	// RemoveCatalogueEntry removes a name. Its files stay as long as a finding, a reproduction, a running campaign or a shared bundle
 	// needs them. NOT_FOUND when there is none; PERMISSION_DENIED when it is another owner's.
 	RemoveCatalogueEntry(ctx context.Context, in *RemoveCatalogueEntryRequest, opts ...grpc.CallOption) (*RemoveCatalogueEntryResponse, error)
+	// CheckCampaign says what SubmitCampaign would answer, and stores nothing.
+	CheckCampaign(ctx context.Context, in *CheckCampaignRequest, opts ...grpc.CallOption) (*CheckCampaignResponse, error)
 }
 
 type catalogueServiceClient struct {
@@ -91,6 +94,16 @@ func (c *catalogueServiceClient) RemoveCatalogueEntry(ctx context.Context, in *R
 	return out, nil
 }
 
+func (c *catalogueServiceClient) CheckCampaign(ctx context.Context, in *CheckCampaignRequest, opts ...grpc.CallOption) (*CheckCampaignResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckCampaignResponse)
+	err := c.cc.Invoke(ctx, CatalogueService_CheckCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CatalogueServiceServer is the server API for CatalogueService service.
 // All implementations must embed UnimplementedCatalogueServiceServer
 // for forward compatibility.
@@ -118,6 +131,8 @@ type CatalogueServiceServer interface {
 	// RemoveCatalogueEntry removes a name. Its files stay as long as a finding, a reproduction, a running campaign or a shared bundle
 	// needs them. NOT_FOUND when there is none; PERMISSION_DENIED when it is another owner's.
 	RemoveCatalogueEntry(context.Context, *RemoveCatalogueEntryRequest) (*RemoveCatalogueEntryResponse, error)
+	// CheckCampaign says what SubmitCampaign would answer, and stores nothing.
+	CheckCampaign(context.Context, *CheckCampaignRequest) (*CheckCampaignResponse, error)
 	mustEmbedUnimplementedCatalogueServiceServer()
 }
 
@@ -136,6 +151,9 @@ func (UnimplementedCatalogueServiceServer) ListCatalogueEntries(context.Context,
 }
 func (UnimplementedCatalogueServiceServer) RemoveCatalogueEntry(context.Context, *RemoveCatalogueEntryRequest) (*RemoveCatalogueEntryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RemoveCatalogueEntry not implemented")
+}
+func (UnimplementedCatalogueServiceServer) CheckCampaign(context.Context, *CheckCampaignRequest) (*CheckCampaignResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckCampaign not implemented")
 }
 func (UnimplementedCatalogueServiceServer) mustEmbedUnimplementedCatalogueServiceServer() {}
 func (UnimplementedCatalogueServiceServer) testEmbeddedByValue()                          {}
@@ -212,6 +230,24 @@ func _CatalogueService_RemoveCatalogueEntry_Handler(srv interface{}, ctx context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _CatalogueService_CheckCampaign_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckCampaignRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CatalogueServiceServer).CheckCampaign(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: CatalogueService_CheckCampaign_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CatalogueServiceServer).CheckCampaign(ctx, req.(*CheckCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // CatalogueService_ServiceDesc is the grpc.ServiceDesc for CatalogueService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -230,6 +266,10 @@ var CatalogueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RemoveCatalogueEntry",
 			Handler:    _CatalogueService_RemoveCatalogueEntry_Handler,
+		},
+		{
+			MethodName: "CheckCampaign",
+			Handler:    _CatalogueService_CheckCampaign_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
