@@ -121,7 +121,8 @@ func unknown(
 			have = append(have, e.GetName())
 		}
 	}
-	return recipe.Violation{Field: field, Message: fmt.Sprintf("%s is a %s neither of the submission nor of the shared catalogue%s; %s",
+	return recipe.Violation{Field: field, Message: fmt.Sprintf("%s is a %s neither of the submission nor of the shared catalogue%s; "+
+		"%s",
 		suggest.Quote(name), Word(kind), suggest.Among(name, have), howToAdd(kind))}
 }
 
