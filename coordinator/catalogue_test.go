@@ -81,7 +81,7 @@ func request(name, digest string) *misstepv1.AddCatalogueEntryRequest {
 	}
 }
 
-func as(ctx context.Context, name string, role misstepv1.Role) context.Context {
+func person(ctx context.Context, name string, role misstepv1.Role) context.Context {
 	return access.With(ctx, &access.Caller{Name: name, Kind: access.Person, Grants: []access.Grant{{Role: role}}})
 }
 
@@ -92,7 +92,7 @@ const (
 
 func TestEntriesAreImmutable(t *testing.T) {
 	s := newShelf(t)
-	anna, ben := as(t.Context(), "anna", hunter), as(t.Context(), "ben", hunter)
+	anna, ben := person(t.Context(), "anna", hunter), person(t.Context(), "ben", hunter)
 	first, second := s.jdk("a"), s.jdk("b")
 	added, err := s.AddCatalogueEntry(anna, request("openjdk-28", first))
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestEntriesAreImmutable(t *testing.T) {
 	// The same files with other labels, for ever no more.
 	relabelled := request("openjdk-28", second)
 	relabelled.Labels, relabelled.Keep, relabelled.Replace = map[string]string{"pr": "2"}, durationpb.New(2*time.Hour), true
-	same, err := s.AddCatalogueEntry(as(t.Context(), "root", admin), relabelled)
+	same, err := s.AddCatalogueEntry(person(t.Context(), "root", admin), relabelled)
 	require.NoError(t, err)
 	assert.True(t, same.GetExisting())
 	assert.Equal(t, "anna", same.GetEntry().GetOwner(), "who replaces labels takes nothing over")
@@ -154,7 +154,7 @@ func TestEntriesAreImmutable(t *testing.T) {
 	_, err = s.RemoveCatalogueEntry(anna, remove)
 	assert.Equal(t, codes.NotFound, status.Code(err))
 	remove.Name = "openjdk-28@00"
-	_, err = s.RemoveCatalogueEntry(as(t.Context(), "root", admin), remove)
+	_, err = s.RemoveCatalogueEntry(person(t.Context(), "root", admin), remove)
 	require.ErrorContains(t, err, "there are: "+kept)
 }
 
