@@ -72,6 +72,11 @@ var letIn = map[string]string{
 	"AdminService/CancelReproduction": "hta",
 	"AdminService/RecordClean":        "hta",
 
+	"CatalogueService/AddCatalogueEntry":    "ha",
+	"CatalogueService/ListCatalogueEntries": "vhta",
+	"CatalogueService/RemoveCatalogueEntry": "ha",
+	"CatalogueService/CheckCampaign":        "vhta",
+
 	"CorpusService/FindMissing": "vhtra",
 	"CorpusService/Read":        "vhtra",
 	"CorpusService/Write":       "htra",
