@@ -202,8 +202,8 @@ func TestBackupWhileResultsAreRecorded(t *testing.T) {
 	require.ErrorContains(t, err, "has a store already")
 }
 
-// TestBackupFromPostgreSQL backs up a hunt whose rows are in a database, and loses both. What is restored is a folder with a store of
-// its own, which continues there, or in a new database after a copy.
+// TestBackupFromPostgreSQL backs up a hunt whose rows are in a database, and loses both. What is restored is a folder with a store
+// of its own, which continues there, or in a new database after a copy.
 func TestBackupFromPostgreSQL(t *testing.T) {
 	server := pgtest.Start(t)
 	want := undisturbed(t)

@@ -56,7 +56,7 @@ func (m *Marks) catalogue(ctx context.Context, st store.Store, entries []*misste
 		if gone[e] && old.remove {
 			continue
 		}
-		if err := m.message(e); err != nil {
+		if err := references(e, m.refers); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"misstep/coordinator/store"
@@ -19,6 +20,9 @@ type Plan struct {
 	Grace time.Duration
 }
 
+// cacheName is the folder, in that of a coordinator, for what trials refer to. It may be deleted: a round makes it again.
+const cacheName = "marks"
+
 // Keeper applies a plan to a store with its blobs, which may be in use by others.
 type Keeper struct {
 	Plan   Plan
@@ -29,6 +33,8 @@ type Keeper struct {
 	Logger *slog.Logger
 	// Dir is the folder of the coordinator. A backup of it and a round that removes wait for each other.
 	Dir string
+	// Gentle makes it rest between the pages of trials for as long as it has read, so that calls have the processor.
+	Gentle bool
 }
 
 // Run makes rounds until ctx ends, the first one after Every. An error is logged, and the next round tries again.
@@ -75,7 +81,14 @@ func (k *Keeper) Round(ctx context.Context, remove bool) (Aged, corpus.Swept, er
 		return aged, corpus.Swept{}, err
 	}
 	old := &oldEntries{now: k.Clock(), remove: remove}
-	swept, err := sweep(ctx, k.Store, k.Shared, k.Blobs, k.Plan.Grace, remove, old)
+	m := marking{old: old}
+	if k.Gentle {
+		m.rest = time.Sleep
+	}
+	if k.Dir != "" {
+		m.cache = filepath.Join(k.Dir, cacheName)
+	}
+	swept, err := m.sweep(ctx, k.Store, k.Shared, k.Blobs, k.Plan.Grace, remove)
 	aged.Entries = len(old.names)
 	return aged, swept, err
 }

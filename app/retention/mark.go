@@ -3,10 +3,12 @@ package retention
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protopath"
@@ -19,80 +21,110 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Marks are the digests that something refers to. Of each it keeps eight bytes: of two blobs that share them, both are kept.
+// Marks are the digests that something refers to; of two that share their first eight bytes, both count as referred to. Close
+// releases them.
 type Marks struct {
-	needed map[uint64]struct{}
+	needed *digestSet
 	// trees are the digests that may be those of trees, whose files are needed, too.
 	trees map[corpus.Digest]bool
 	// all are the digests themselves, if they are wanted; true for evidence, which must be there.
 	all map[corpus.Digest]bool
 }
 
-// Mark finds what the rows of a store (nil for none) and the index of shared bundles refer to. Rows may change meanwhile: what is
-// referred to later must have been put, or asked for, after Mark began.
-func Mark(ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener) (*Marks, error) {
-	return mark(ctx, st, shared, blobs, nil, nil)
+// marking is how references are found.
+type marking struct {
+	// cache is the folder for what was found in trials, empty for none.
+	cache string
+	// rest, unless nil, is called with the time that each page of trials took.
+	rest func(time.Duration)
+	// old, unless nil, lets entries of the shared catalogue age.
+	old *oldEntries
 }
 
-// List is Mark with the digests themselves. They are true for evidence and for files of trees; others may be digests of things that
+// Mark finds what the rows of a store (nil for none) and the index of shared bundles refer to. Rows may change meanwhile: what is
+// referred to later must have been put, or asked for, after Mark began. The caller closes the marks.
+func (k marking) Mark(ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener) (*Marks, error) {
+	return k.mark(ctx, st, shared, blobs, nil)
+}
+
+// List returns the digests that Mark finds. They are true for evidence and for files of trees; others may be digests of things that
 // are not blobs here, such as an agent or a JDK of a catalogue.
 func List(ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener) (map[corpus.Digest]bool, error) {
 	all := map[corpus.Digest]bool{}
-	_, err := mark(ctx, st, shared, blobs, all, nil)
-	return all, err
+	m, err := marking{}.mark(ctx, st, shared, blobs, all)
+	if err != nil {
+		return nil, err
+	}
+	return all, m.Close()
 }
 
-func mark(
-	ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener, all map[corpus.Digest]bool, old *oldEntries,
+func (k marking) mark(
+	ctx context.Context, st store.Store, shared index.Index, blobs corpus.Opener, all map[corpus.Digest]bool,
 ) (*Marks, error) {
-	m := &Marks{needed: map[uint64]struct{}{}, trees: map[corpus.Digest]bool{}, all: all}
+	m := &Marks{needed: &digestSet{}, trees: map[corpus.Digest]bool{}, all: all}
+	if err := k.fill(ctx, m, st, shared, blobs); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+func (k marking) fill(ctx context.Context, m *Marks, st store.Store, shared index.Index, blobs corpus.Opener) error {
 	// First: a campaign that is submitted meanwhile may have its names from entries that are removed meanwhile.
 	entries, err := catalogueOf(ctx, st)
 	if err != nil {
-		return nil, fmt.Errorf("find out which blobs are needed: %w", err)
+		return fmt.Errorf("find out which blobs are needed: %w", err)
 	}
 	if st != nil {
-		if err := m.rows(ctx, st); err != nil {
-			return nil, fmt.Errorf("find out which blobs are needed: %w", err)
+		if err := k.rows(ctx, m, st); err != nil {
+			return fmt.Errorf("find out which blobs are needed: %w", err)
 		}
 	}
 	bundles, err := shared.Entries(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, entry := range bundles {
 		for _, b := range entry.Blobs() {
 			m.add(b.Digest, true)
 		}
 	}
-	if err := m.catalogue(ctx, st, entries, old); err != nil {
-		return nil, fmt.Errorf("let entries of the catalogue age: %w", err)
+	if err := m.catalogue(ctx, st, entries, k.old); err != nil {
+		return fmt.Errorf("let entries of the catalogue age: %w", err)
 	}
 	if err := m.filesOfTrees(ctx, blobs); err != nil {
-		return nil, fmt.Errorf("find out which blobs are needed: %w", err)
+		return fmt.Errorf("find out which blobs are needed: %w", err)
 	}
-	return m, nil
+	return nil
 }
 
-// Has reports whether something refers to a digest; it may say so of one that nothing refers to.
-func (m *Marks) Has(d corpus.Digest) bool {
-	_, ok := m.needed[short(d)]
-	return ok
-}
+// Has reports whether something refers to a digest; it may say so of one that nothing refers to. It may be called by several
+// goroutines, and is fast when digests are asked for about in their order.
+func (m *Marks) Has(d corpus.Digest) bool { return m.needed.has(short(d)) }
+
+// Err returns why Has said of digests that something refers to them, although it could not look.
+func (m *Marks) Err() error { return m.needed.failure() }
+
+// Close removes the marks.
+func (m *Marks) Close() error { return m.needed.close() }
 
 func (m *Marks) add(d corpus.Digest, isBlob bool) {
-	m.needed[short(d)] = struct{}{}
+	m.needed.add(short(d))
 	if m.all != nil {
 		m.all[d] = m.all[d] || isBlob
 	}
 }
 
-func short(d corpus.Digest) uint64 {
-	raw, err := hex.DecodeString(d.Hex()[:16])
-	if err != nil {
-		return 0 // Hex gives hexadecimal digits
+// refers notes a reference of a row.
+func (m *Marks) refers(d corpus.Digest, evidence bool) {
+	m.add(d, evidence)
+	if !evidence {
+		m.trees[d] = true
 	}
-	return binary.BigEndian.Uint64(raw)
+}
+
+func short(d corpus.Digest) uint64 {
+	sum := d.Sum()
+	return binary.BigEndian.Uint64(sum[:8])
 }
 
 var digestPattern = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
@@ -104,14 +136,15 @@ const (
 	recipeField   protoreflect.FullName = "misstep.v1.Outcome.recipe_digest"
 )
 
-// message marks every digest that a message has anywhere: a field that is added later is not forgotten.
-func (m *Marks) message(message proto.Message) error {
+// references calls visit for every digest that a message has anywhere: a field that is added later is not forgotten. evidence is
+// true for digests of evidence, others may be those of trees.
+func references(message proto.Message, visit func(d corpus.Digest, evidence bool)) error {
 	if !message.ProtoReflect().IsValid() {
 		return nil
 	}
 	return protorange.Range(message.ProtoReflect(), func(at protopath.Values) error {
 		text, ok := at.Index(-1).Value.Interface().(string)
-		if !ok {
+		if !ok || !strings.Contains(text, "sha256:") {
 			return nil
 		}
 		field := fieldOf(at)
@@ -123,10 +156,7 @@ func (m *Marks) message(message proto.Message) error {
 			if err != nil {
 				continue
 			}
-			m.add(d, field == evidenceField)
-			if field != evidenceField {
-				m.trees[d] = true
-			}
+			visit(d, field == evidenceField)
 		}
 		return nil
 	})
@@ -143,33 +173,15 @@ func fieldOf(at protopath.Values) protoreflect.FullName {
 }
 
 // rows marks what is referred to by findings (merged ones included, since they may be split off again), reproductions, running
-// campaigns, and trials that hit a finding or did not end cleanly. Results of probes are in their reproduction. It reads trials
-// page by page, so that the store is free in between.
-func (m *Marks) rows(ctx context.Context, st store.Store) error {
+// campaigns, and trials that hit a finding or did not end cleanly. Results of probes are in their reproduction.
+func (k marking) rows(ctx context.Context, m *Marks, st store.Store) error {
+	done, _, err := position(ctx, st)
+	if err != nil {
+		return err
+	}
 	var campaigns []*store.Campaign
-	err := st.View(ctx, func(tx store.Tx) error {
-		findings, err := tx.Findings()
-		if err != nil {
-			return err
-		}
-		for _, f := range findings {
-			if err := m.message(f.Proto); err != nil {
-				return err
-			}
-		}
-		reproductions, err := tx.Reproductions(false)
-		if err != nil {
-			return err
-		}
-		for _, r := range reproductions {
-			if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
-				r.Spec.Builds = nil // what it has tried of them is in its reproducer
-			}
-			if err := m.message(r); err != nil {
-				return err
-			}
-		}
-		campaigns, err = tx.Campaigns(false)
+	err = st.View(ctx, func(tx store.Tx) (err error) {
+		campaigns, err = m.few(tx)
 		return err
 	})
 	if err != nil {
@@ -178,46 +190,43 @@ func (m *Marks) rows(ctx context.Context, st store.Store) error {
 	for _, c := range campaigns {
 		running := c.State == misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
 		if running {
-			if err := m.message(c.Submission); err != nil {
+			if err := references(c.Submission, m.refers); err != nil {
 				return err
 			}
 		}
 		if c.Probes {
 			continue
 		}
-		if err := m.trials(ctx, st, c.ID, running); err != nil {
-			return err
+		t := trialMarks{marking: k, marks: m, store: st, campaign: c.ID, running: running, aged: done[c.ID]}
+		if err := t.read(ctx); err != nil {
+			return fmt.Errorf("campaign %s: %w", c.ID, err)
 		}
 	}
 	return nil
 }
 
-func (m *Marks) trials(ctx context.Context, st store.Store, campaign string, all bool) error {
-	for after, more := uint64(0), true; more; {
-		err := st.View(ctx, func(tx store.Tx) error {
-			trials, err := tx.Trials(campaign, after, page)
-			if err != nil {
-				return err
-			}
-			more = len(trials) == page
-			for _, t := range trials {
-				after = t.ID
-				clean := len(t.FindingIDs) == 0 && t.Outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
-				if clean && !all {
-					continue
-				}
-				if err := m.message(t.Outcome); err != nil {
-					return err
-				}
-				if err := m.message(t.Recipe); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+// few marks what rows of which there are few refer to, and returns the campaigns.
+func (m *Marks) few(tx store.Tx) ([]*store.Campaign, error) {
+	findings, err := tx.Findings()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range findings {
+		if err := references(f.Proto, m.refers); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	reproductions, err := tx.Reproductions(false)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reproductions {
+		if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
+			r.Spec.Builds = nil // what it has tried of them is in its reproducer
+		}
+		if err := references(r, m.refers); err != nil {
+			return nil, err
+		}
+	}
+	return tx.Campaigns(false)
 }

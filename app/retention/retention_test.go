@@ -152,13 +152,14 @@ func (w *world) trial(campaign string, ended time.Time, o *misstepv1.Outcome, fi
 func (w *world) keeper() *retention.Keeper {
 	return &retention.Keeper{
 		Plan:  retention.Plan{Rules: retention.Rules{Trials: keepTrials}, Grace: grace},
-		Store: w.store, Blobs: w.blobs, Shared: w.index, Clock: func() time.Time { return w.now },
+		Store: w.store, Blobs: w.blobs, Shared: w.index, Clock: func() time.Time { return w.now }, Dir: w.dir,
 	}
 }
 
 // TestNothingNeededIsLost makes random sequences of trials, findings, merges, reproductions and shared bundles, with rounds in
 // between: what is needed is there after each of them, and what nobody needs is gone in the end.
 func TestNothingNeededIsLost(t *testing.T) {
+	retention.SetSegmentTrials(t, 3)
 	base := t.TempDir()
 	runs := 0
 	rapid.Check(t, func(r *rapid.T) {

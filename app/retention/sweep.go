@@ -2,6 +2,7 @@ package retention
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,20 +25,21 @@ type Blobs interface {
 func Sweep(
 	ctx context.Context, st store.Store, shared index.Index, blobs Blobs, grace time.Duration, remove bool,
 ) (corpus.Swept, error) {
-	return sweep(ctx, st, shared, blobs, grace, remove, nil)
+	return marking{}.sweep(ctx, st, shared, blobs, grace, remove)
 }
 
-func sweep(
-	ctx context.Context, st store.Store, shared index.Index, blobs Blobs, grace time.Duration, remove bool, old *oldEntries,
-) (corpus.Swept, error) {
+func (k marking) sweep(
+	ctx context.Context, st store.Store, shared index.Index, blobs Blobs, grace time.Duration, remove bool,
+) (swept corpus.Swept, err error) {
 	if grace < localdir.MinGrace {
-		return corpus.Swept{}, fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for "+
-			"garbage", grace, localdir.MinGrace)
+		return swept, fmt.Errorf("--grace %v: want at least %v, or blobs that are being written would be taken for garbage", grace,
+			localdir.MinGrace)
 	}
 	before := time.Now().Add(-grace) // taken first: what is referred to from now on is younger
-	marks, err := mark(ctx, st, shared, blobs, nil, old)
+	marks, err := k.Mark(ctx, st, shared, blobs)
 	if err != nil {
-		return corpus.Swept{}, err
+		return swept, err
 	}
+	defer func() { err = errors.Join(err, marks.Err(), marks.Close()) }()
 	return blobs.Sweep(ctx, marks.Has, before, remove)
 }

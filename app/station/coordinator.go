@@ -133,7 +133,7 @@ func Open(
 	running.Go(func() { people.Run(work) })
 	keeper := retention.Keeper{
 		Plan: place.Retention, Store: st, Blobs: kept.Sweeper(), Shared: kept.Index, Clock: time.Now, Logger: logger,
-		Dir: place.Dir,
+		Dir: place.Dir, Gentle: true,
 	}
 	running.Go(func() { keeper.Run(work) })
 	stop := func() {

@@ -12,8 +12,8 @@ func TestOptions(t *testing.T) {
 	read := func(env map[string]string) (options, error) {
 		return readOptions(func(name string) string { return env[name] })
 	}
-	o, err := read(map[string]string{"BUDGET": "3m", "STORES": "postgres,sqlite", "RUNNERS": "1000,100", "STORED": "1e6",
-		"OBSERVED": "no",
+	o, err := read(map[string]string{
+		"BUDGET": "3m", "STORES": "postgres,sqlite", "RUNNERS": "1000,100", "STORED": "1e6", "OBSERVED": "no",
 	})
 	require.NoError(t, err)
 	assert.Equal(t, options{

@@ -22,6 +22,7 @@ import (
 // serve runs a coordinator.
 func serve(ctx context.Context, s settings) (ready, func() usage, func(), error) {
 	fail := func(err error) (ready, func() usage, func(), error) { return ready{}, nil, nil, err }
+	coordinator.TuneCollector() // as the command does
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	stopTracing := func() {}
 	if s.Spans != "" {

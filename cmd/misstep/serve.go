@@ -76,6 +76,7 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if plan.Every == 0 && plan.Rules != (retention.Rules{}) {
 		return errors.New("--keep-trials and --keep-evidence need --gc-every TIME, e.g. --gc-every 6h")
 	}
+	coordinator.TuneCollector()
 	metrics := observe.NewCoordinator()
 	config := coordinator.Config{
 		Logger: logger, LeaseTime: c.LeaseTime, SyncInterval: c.LeaseTime / 10, Notify: targets, Metrics: metrics,

@@ -34,8 +34,8 @@ type Store interface {
 }
 
 // Tx reads and writes rows. Arguments are copied and results belong to the caller, so neither side sees the other's later changes;
-// but in an Update the messages of a Campaign, a Job, a Lease and a Finding's example, and the recipe of a Trial, are shared with the
-// transaction (see package batch): a caller that changes one changes a copy of it.
+// but in an Update the messages of a Campaign, a Job, a Lease and a Finding's example, and the recipe of a Trial, are shared with
+// the transaction (see package batch): a caller that changes one changes a copy of it.
 // Times are kept to the nanosecond and returned in UTC. Put replaces a row with the same key; Delete of a missing row does nothing;
 // lists are empty, never an error, when nothing matches.
 type Tx interface {

@@ -136,7 +136,7 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	}
 	var all []*store.Lease
 	for list, runners := range lists(slices.Compact(slices.Sorted(slices.Values(f.Runners)))) {
-		rows, err := List(t, "leases", scanLease, query+" AND runner IN ("+list+")", append(args[:len(args):len(args)], runners...)...)
+		rows, err := List(t, "leases", scanLease, query+" AND runner IN ("+list+")", slices.Concat(args, runners)...)
 		leases, err := whole(t, rows, err)
 		if err != nil {
 			return nil, err

@@ -23,6 +23,9 @@ func (t *Tx) addQueued(campaign string, by queued) {
 	t.queued[campaign] = t.queued[campaign].plus(by)
 }
 
+const addToQueued = "INSERT INTO queued (campaign, jobs, leases) VALUES (?,?,?) ON CONFLICT (campaign) DO UPDATE " +
+	"SET jobs = queued.jobs + excluded.jobs, leases = queued.leases + excluded.leases"
+
 // Finish writes what is kept beside the rows. A store calls it at the end of each transaction that it commits.
 func (t *Tx) Finish() error {
 	for _, campaign := range slices.Sorted(maps.Keys(t.queued)) {
@@ -30,9 +33,8 @@ func (t *Tx) Finish() error {
 		if by == (queued{}) {
 			continue // as many came as went
 		}
-		if err := t.Exec("count what is queued of campaign "+campaign, "INSERT INTO queued (campaign, jobs, leases) VALUES (?,?,?) "+
-			"ON CONFLICT (campaign) DO UPDATE SET jobs = queued.jobs + excluded.jobs, leases = queued.leases + excluded.leases",
-			campaign, by.jobs, by.leases); err != nil {
+		what := "count what is queued of campaign " + campaign
+		if err := t.Exec(what, addToQueued, campaign, by.jobs, by.leases); err != nil {
 			return err
 		}
 	}

@@ -157,8 +157,8 @@ func List[T any](t *Tx, what string, row func(scan func(...any) error) (T, error
 // listSizes are the numbers of values that a list in a statement has: few, so that statements can be kept prepared.
 var listSizes = []int{1, 2, 8, 32, 128, 512, 2048}
 
-// lists returns values cut into lists, and for each a list of parameters, as IN (…) has it. The last value is repeated up to a usual
-// number, which is harmless in a list.
+// lists returns values cut into lists, and for each a list of parameters, as IN (…) has it. The last value is repeated up to a
+// usual number, which is harmless in a list.
 func lists(values []string) func(yield func(parameters string, args []any) bool) {
 	return func(yield func(string, []any) bool) {
 		most := listSizes[len(listSizes)-1]
