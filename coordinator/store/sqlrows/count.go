@@ -77,12 +77,8 @@ func (t *Tx) count(all []counted, ids []int64) error {
 			last[[2]string{f, trial.combination.JDK}] = i
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(spans), func(a, b spanKey) int {
-		return cmp.Or(cmp.Compare(a.span, b.span), rates.Compare(a.combination, b.combination))
-	}) {
-		if err := t.countSpan(k, spans[k]); err != nil {
-			return err
-		}
+	if err := t.countSpans(spans); err != nil {
+		return err
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(shown), func(a, b shownKey) int {
 		return cmp.Or(cmp.Compare(a.findings, b.findings), rates.Compare(a.combination, b.combination))
@@ -104,16 +100,42 @@ func (t *Tx) count(all []counted, ids []int64) error {
 
 var upsertLastHit = upsert("last_hits", "finding, jdk", "finding, jdk, trial, ended")
 
-// countSpan adds to a count. Only the first one of a combination in a span makes sure that the combination is there.
-func (t *Tx) countSpan(k spanKey, by int64) error {
-	id := CombinationID(k.combination)
-	const add = "UPDATE combination_counts SET n = n + ? WHERE span = ? AND combination = ?"
-	n, err := t.change("count results", add, by, k.span, id)
-	if err != nil || n > 0 {
-		return err
+// countSpans adds to counts, many with one statement. Only the first one of a combination in a span makes sure that the combination
+// is there.
+func (t *Tx) countSpans(spans map[spanKey]int64) error {
+	type key struct{ span, combination int64 }
+	by := make(map[key]spanKey, len(spans))
+	for k := range spans {
+		by[key{k.span, CombinationID(k.combination)}] = k
 	}
-	if err := t.PutCombination(k.combination); err != nil {
-		return err
+	keys := slices.SortedFunc(maps.Keys(by), func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.span, b.span), cmp.Compare(a.combination, b.combination))
+	})
+	const add = " ON CONFLICT (span, combination) DO UPDATE SET n = combination_counts.n + excluded.n RETURNING span, combination, n"
+	t.wrote = true
+	for chunk := range chunks(keys) {
+		query, args, err := insertion("combination_counts", "span, combination, n", add, chunk, func(k key) ([]any, error) {
+			return []any{k.span, k.combination, spans[by[k]]}, nil
+		})
+		if err != nil {
+			return err
+		}
+		var first []key
+		if _, err := List(t, "counts", func(scan func(...any) error) (none struct{}, err error) {
+			var k key
+			var n int64
+			if err = scan(&k.span, &k.combination, &n); n == spans[by[k]] {
+				first = append(first, k)
+			}
+			return none, err
+		}, query, args...); err != nil {
+			return err
+		}
+		for _, k := range first {
+			if err := t.PutCombination(by[k].combination); err != nil {
+				return err
+			}
+		}
 	}
-	return t.Exec("count results", "INSERT INTO combination_counts (span, combination, n) VALUES (?,?,?)", k.span, id, by)
+	return nil
 }
