@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"misstep/coordinator/store"
@@ -35,7 +34,11 @@ func Age(ctx context.Context, st store.Store, rules Rules, now time.Time, remove
 	if err != nil {
 		return total, fmt.Errorf("age trials: %w", err)
 	}
-	cutoff, err := rules.cutoff(ctx, st, campaigns, done, now)
+	sums, err := loadSizes(ctx, st, done)
+	if err != nil {
+		return total, fmt.Errorf("age trials: %w", err)
+	}
+	cutoff, err := rules.cutoff(ctx, st, campaigns, sums, now)
 	if err != nil {
 		return total, fmt.Errorf("age trials: %w", err)
 	}
@@ -54,8 +57,15 @@ func Age(ctx context.Context, st store.Store, rules Rules, now time.Time, remove
 			for _, t := range due {
 				total.Trials++
 				total.Evidence += sizeOf(t.Outcome)
+				sums.add(t, -1)
 			}
 		}
+	}
+	if !remove || rules.Evidence <= 0 {
+		return total, nil
+	}
+	if err := sums.store(ctx, st, done); err != nil {
+		return total, fmt.Errorf("age trials: %w", err)
 	}
 	return total, nil
 }
@@ -123,9 +133,9 @@ func strip(ctx context.Context, st store.Store, due []*store.Trial, done map[str
 	})
 }
 
-// cutoff is the time before which trials age. For the size of the evidence it sums up hours of trials.
+// cutoff is the time before which trials age. For the size of the evidence it looks at the sums by hour.
 func (r Rules) cutoff(
-	ctx context.Context, st store.Store, campaigns []string, done map[string]uint64, now time.Time,
+	ctx context.Context, st store.Store, campaigns []string, sums *sizes, now time.Time,
 ) (time.Time, error) {
 	var cutoff time.Time
 	if r.Trials > 0 {
@@ -134,32 +144,11 @@ func (r Rules) cutoff(
 	if r.Evidence <= 0 {
 		return cutoff, nil
 	}
-	hours := map[int64]int64{} // bytes by the hour in which a trial ended
-	for _, c := range campaigns {
-		for after, more := done[c], true; more; {
-			var trials []*store.Trial
-			var err error
-			if trials, after, more, err = duePage(ctx, st, c, after, now); err != nil {
-				return cutoff, err
-			}
-			for _, t := range trials {
-				hours[t.Ended.Unix()/3600] += sizeOf(t.Outcome)
-			}
-		}
+	if err := sums.update(ctx, st, campaigns, now); err != nil {
+		return cutoff, err
 	}
-	var sum int64
-	var sorted []int64
-	for h := range hours {
-		sorted = append(sorted, h)
-	}
-	slices.Sort(sorted)
-	for _, h := range slices.Backward(sorted) { // the latest first
-		if sum += hours[h]; sum > r.Evidence {
-			if end := time.Unix((h+1)*3600, 0); end.After(cutoff) {
-				cutoff = end
-			}
-			break
-		}
+	if end := sums.over(r.Evidence); end.After(cutoff) {
+		cutoff = end
 	}
 	if cutoff.After(now) {
 		cutoff = now

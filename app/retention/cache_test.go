@@ -125,3 +125,48 @@ func TestDatabaseThatWasSetBack(t *testing.T) {
 		require.NoError(t, m.Close())
 	}
 }
+
+// TestSizesAreSummedOnce: with a bound for the evidence, a round reads what is new, and what ages.
+func TestSizesAreSummedOnce(t *testing.T) {
+	w := newWorld(t, t.TempDir())
+	counted := &reading{Store: w.store}
+	c := w.campaign(misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, "")
+	hour := w.now.Truncate(time.Hour).Add(-1000 * time.Hour)
+	add := func(trials int) { // one an hour, 1000 bytes each
+		for range trials {
+			hour = hour.Add(time.Hour)
+			w.trial(c, hour, outcome(void, corpus.DigestBytes(fmt.Append(nil, w.n)).String()))
+		}
+	}
+	age := func(rules retention.Rules) (aged, read int) {
+		t.Helper()
+		counted.trials = 0
+		got, err := retention.Age(t.Context(), counted, rules, w.now, true)
+		require.NoError(t, err)
+		return got.Trials, counted.trials
+	}
+	rules := retention.Rules{Evidence: 500_000}
+	add(500)
+	aged, read := age(rules)
+	assert.Zero(t, aged)
+	assert.GreaterOrEqual(t, read, 500)
+	add(30)
+	aged, read = age(rules)
+	assert.Equal(t, 30, aged)
+	assert.LessOrEqual(t, read, 30+2*200, "what is new, and the pages of what ages")
+	aged, read = age(rules)
+	assert.Zero(t, aged)
+	assert.LessOrEqual(t, read, 200)
+
+	// Trials that age by another rule are not in the sums: those are made anew.
+	aged, _ = age(retention.Rules{Trials: w.now.Sub(hour) + 99*time.Hour + time.Minute})
+	assert.Equal(t, 400, aged)
+	add(300)
+	aged, _ = age(rules)
+	assert.Zero(t, aged, "400 are left")
+	add(101)
+	aged, _ = age(rules)
+	assert.Equal(t, 1, aged)
+	n, left := w.trialsOf(c)
+	assert.Equal(t, []int{431, 500}, []int{n, len(left)})
+}
