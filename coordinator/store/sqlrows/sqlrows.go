@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
@@ -68,6 +69,8 @@ type Tx struct {
 	templates map[int64]*misstepv1.Recipe
 	// known are the combinations, once they have been read.
 	known map[int64]rates.Combination
+	// due is the time up to which jobs are noted as due.
+	due time.Time
 	// queued are the changes that Finish writes, by campaign.
 	queued map[string]queued
 }

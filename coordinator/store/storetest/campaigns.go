@@ -100,30 +100,54 @@ func readyJobs(t *testing.T, s store.Store) {
 			require.NoError(t, tx.PutJob(j))
 		}
 	})
-	view(t, s, func(tx store.Tx) {
-		indices := func(f store.ReadyFilter) []uint64 {
-			f.Campaign = "C1"
-			all, err := tx.ReadyJobs(f)
-			require.NoError(t, err)
-			out := []uint64{}
-			for _, j := range all {
-				out = append(out, j.Index)
-			}
-			return out
+	// Each question in a transaction of its own: one transaction may find only what was due at the first one.
+	ready := func(in func(*testing.T, store.Store, func(store.Tx))) {
+		t.Helper()
+		for _, q := range []struct {
+			filter store.ReadyFilter
+			want   []uint64
+		}{
+			{store.ReadyFilter{At: t0, Limit: 10}, []uint64{9, 11}},
+			{store.ReadyFilter{At: t0, Limit: 10, Capabilities: []string{"vm", "sched_ext"}}, []uint64{3, 4, 9, 11}},
+			{store.ReadyFilter{At: t0, Limit: 2, Capabilities: []string{"vm", "vm"}}, []uint64{4, 9}},
+			{store.ReadyFilter{At: t0.Add(1), Limit: 2}, []uint64{2, 9}},
+			{store.ReadyFilter{At: t0, From: 10, Limit: 2}, []uint64{11}},
+			{store.ReadyFilter{At: t0, Limit: 10}, []uint64{9, 11}}, // although a later time was asked for before
+		} {
+			in(t, s, func(tx store.Tx) {
+				q.filter.Campaign = "C1"
+				all, err := tx.ReadyJobs(q.filter)
+				require.NoError(t, err)
+				assert.Equal(t, q.want, ids(all, func(j store.Job) uint64 { return j.Index }), "%+v", q.filter)
+			})
 		}
-		assert.Equal(t, []uint64{9, 11}, indices(store.ReadyFilter{At: t0, Limit: 10}))
-		assert.Equal(t, []uint64{3, 4, 9, 11}, indices(store.ReadyFilter{
-			At: t0, Limit: 10, Capabilities: []string{"vm", "sched_ext"},
-		}))
-		assert.Equal(t, []uint64{2, 9}, indices(store.ReadyFilter{At: t0.Add(1), Limit: 2}))
-		assert.Equal(t, []uint64{11}, indices(store.ReadyFilter{At: t0, From: 10, Limit: 2}))
-		n, err := tx.CountJobs("C1")
-		require.NoError(t, err)
-		assert.EqualValues(t, 5, n)
-		all, err := tx.Jobs("C1")
-		require.NoError(t, err)
-		assert.Equal(t, "vm", all[2].Needs)
+		in(t, s, func(tx store.Tx) {
+			n, err := tx.CountJobs("C1")
+			require.NoError(t, err)
+			assert.EqualValues(t, 5, n)
+			all, err := tx.Jobs("C1")
+			require.NoError(t, err)
+			assert.Equal(t, "vm", all[2].Needs)
+		})
+	}
+	ready(view)
+	ready(update)
+	ready(view)
+	// A job that is put again waits again, or no more.
+	update(t, s, func(tx store.Tx) {
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 9, NotBefore: t0.Add(1)}))
+		require.NoError(t, tx.PutJob(store.Job{Campaign: "C1", Index: 2}))
 	})
+	for _, q := range []struct {
+		at   time.Time
+		want int
+	}{{t0, 2}, {t0.Add(1), 3}} {
+		update(t, s, func(tx store.Tx) {
+			all, err := tx.ReadyJobs(store.ReadyFilter{Campaign: "C1", At: q.at, Limit: 10})
+			require.NoError(t, err)
+			assert.Len(t, all, q.want, q.at)
+		})
+	}
 }
 
 func jobsWithRecipes(t *testing.T, s store.Store) {

@@ -36,8 +36,8 @@ func campaign(id string, age time.Duration) *store.Campaign {
 	}
 }
 
-func ids[T any](rows []T, id func(T) string) []string {
-	out := make([]string, len(rows))
+func ids[T any, I any](rows []T, id func(T) I) []I {
+	out := make([]I, len(rows))
 	for i, r := range rows {
 		out[i] = id(r)
 	}
