@@ -11,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -75,7 +73,7 @@ func Open(ctx context.Context, bucket, prefix string, o Options) (*Store, error)
 	s := &Store{client: client, bucket: bucket, prefix: strings.Trim(prefix, "/")}
 	there, err := client.BucketExists(ctx, bucket)
 	if err != nil {
-		return nil, fmt.Errorf("look for bucket %s at %s: %w", bucket, o.Endpoint, err)
+		return nil, fmt.Errorf("look for bucket %s at %s: %w", bucket, o.Endpoint, explained(err))
 	}
 	if !there {
 		return nil, fmt.Errorf(
@@ -124,7 +122,7 @@ func (s *Store) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus.
 		all := minio.ListObjectsOptions{Prefix: s.key("") + slash(s.prefix), Recursive: true}
 		for object := range s.client.ListObjectsIter(ctx, s.bucket, all) {
 			if object.Err != nil {
-				return nil, fmt.Errorf("list bucket %s: %w", s.bucket, object.Err)
+				return nil, fmt.Errorf("list bucket %s: %w", s.bucket, explained(object.Err))
 			}
 			stored[object.Key] = true
 		}
@@ -157,7 +155,7 @@ func (s *Store) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, 
 	if err != nil {
 		return nil, 0, fmt.Errorf("open blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
-	return corpus.VerifyReader(r, digest), size, nil
+	return corpus.VerifyReader(explaining{r}, digest), size, nil
 }
 
 func (s *Store) open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
@@ -182,7 +180,7 @@ func (s *Store) open(ctx context.Context, key string) (io.ReadCloser, int64, err
 func (s *Store) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corpus.Digest, int64, error) {
 	digest, size, err := s.put(ctx, r, want)
 	if err != nil {
-		return corpus.Digest{}, 0, fmt.Errorf("put blob in bucket %s: %w", s.bucket, explained(err))
+		return corpus.Digest{}, 0, fmt.Errorf("put blob in bucket %s: %w", s.bucket, err)
 	}
 	return digest, size, nil
 }
@@ -205,32 +203,14 @@ func (s *Store) put(ctx context.Context, r io.Reader, want corpus.Digest) (corpu
 	case err == nil && info.Size == size:
 		return digest, size, nil
 	case err != nil && !notThere(err):
-		return corpus.Digest{}, 0, err
+		return corpus.Digest{}, 0, explained(err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return corpus.Digest{}, 0, err
 	}
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", PartSize: partSize}
 	_, err = s.client.PutObject(ctx, s.bucket, s.blobKey(digest), file, size, options)
-	return digest, size, err
-}
-
-// explained marks an error after which the server may work again later.
-func explained(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	_, network := errors.AsType[net.Error](err)
-	code := minio.ToErrorResponse(err).StatusCode
-	if network || code >= 500 || code == http.StatusTooManyRequests {
-		return fmt.Errorf("%w: %w", corpus.ErrUnavailable, err)
-	}
-	return err
-}
-
-// notThere reports whether an error means that the object is absent.
-func notThere(err error) bool {
-	return err != nil && minio.ToErrorResponse(err).StatusCode == http.StatusNotFound
+	return digest, size, explained(err)
 }
 
 // List returns the names of the objects below PREFIX/dir.
@@ -239,7 +219,7 @@ func (s *Store) List(ctx context.Context, dir string) ([]string, error) {
 	under := s.key(dir) + "/"
 	for object := range s.client.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: under, Recursive: true}) {
 		if object.Err != nil {
-			return nil, fmt.Errorf("list bucket %s: %w", s.bucket, object.Err)
+			return nil, fmt.Errorf("list bucket %s: %w", s.bucket, explained(object.Err))
 		}
 		names = append(names, strings.TrimPrefix(object.Key, under))
 	}
@@ -250,20 +230,24 @@ func (s *Store) List(ctx context.Context, dir string) ([]string, error) {
 func (s *Store) ReadName(ctx context.Context, name string, limit int64) ([]byte, error) {
 	r, size, err := s.open(ctx, s.key(name))
 	if err != nil {
-		return nil, fmt.Errorf("read %s in bucket %s: %w", name, s.bucket, err)
+		return nil, fmt.Errorf("read %s in bucket %s: %w", name, s.bucket, explained(err))
 	}
 	defer r.Close()
 	if size > limit {
 		return nil, fmt.Errorf("read %s in bucket %s: %d bytes: %w", name, s.bucket, size, corpus.ErrTooLarge)
 	}
-	return io.ReadAll(io.LimitReader(r, limit))
+	data, err := io.ReadAll(io.LimitReader(r, limit))
+	if err != nil {
+		return nil, fmt.Errorf("read %s in bucket %s: %w", name, s.bucket, explained(err))
+	}
+	return data, nil
 }
 
 // WriteName stores a small object below PREFIX.
 func (s *Store) WriteName(ctx context.Context, name string, data []byte) error {
 	content := bytes.NewReader(data)
 	if _, err := s.client.PutObject(ctx, s.bucket, s.key(name), content, int64(len(data)), minio.PutObjectOptions{}); err != nil {
-		return fmt.Errorf("write %s in bucket %s: %w", name, s.bucket, err)
+		return fmt.Errorf("write %s in bucket %s: %w", name, s.bucket, explained(err))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/minio/minio-go/v7"
 
 	"misstep/corpus"
@@ -36,26 +37,47 @@ func (s *Store) checkSigned(ctx context.Context) (err error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
 		defer cancel()
-		err = errors.Join(err, s.client.RemoveObject(ctx, s.bucket, s.blobKey(digest), minio.RemoveObjectOptions{}))
+		err = errors.Join(err, explained(s.client.RemoveObject(ctx, s.bucket, s.blobKey(digest), minio.RemoveObjectOptions{})))
 	}()
 	signed, err := s.signWrite(ctx, digest, int64(len(right)))
 	if err != nil {
 		return err
 	}
-	switch status, _, err := send(ctx, signed, wrong); {
+	switch status, _, err := answer(ctx, signed, wrong); {
 	case err != nil:
 		return err
 	case status < http.StatusMultipleChoices:
 		return errors.New("the object store accepts bytes that do not have the signed SHA-256 (x-amz-checksum-sha256): " +
 			"use a newer version of it, or another one")
 	}
-	switch status, text, err := send(ctx, signed, right); {
+	switch status, text, err := answer(ctx, signed, right); {
 	case err != nil:
 		return err
+	case status == http.StatusPreconditionFailed: // it is there: the answer to an earlier attempt was lost
+		return nil
 	case status >= http.StatusMultipleChoices:
 		return fmt.Errorf("the object store answers %s: %.300s", http.StatusText(status), text)
 	}
 	return nil
+}
+
+// answer makes a signed request with data until the object store itself answers: an error of a store that is overloaded, or of what
+// is in front of it, says nothing about what it accepts.
+func answer(ctx context.Context, signed corpus.SignedRequest, data []byte) (status int, text []byte, err error) {
+	_, err = backoff.Retry(ctx, func() (done struct{}, err error) {
+		status, text, err = send(ctx, signed, data)
+		switch {
+		case err != nil:
+		case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusConflict,
+			bytes.Contains(text, []byte("IncompleteBody")):
+			err = fmt.Errorf("the object store answers %d %s: %.300s", status, http.StatusText(status), text)
+		}
+		return done, err
+	}, backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		err = fmt.Errorf("%w: %w", corpus.ErrUnavailable, err)
+	}
+	return status, text, err
 }
 
 // send makes a signed request with data.
