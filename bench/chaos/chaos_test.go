@@ -12,10 +12,12 @@ import (
 )
 
 func TestFaultsAreDrawnFromTheSeed(t *testing.T) {
+	objectsToo := (&fleet{bucket: &bucket{}}).choices()
+	require.Equal(t, choices, (&fleet{}).choices())
 	plan := func(seed uint64) (all []fault) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		for range 2000 {
-			all = append(all, draw(random, time.Second))
+			all = append(all, draw(random, objectsToo, time.Second))
 		}
 		return all
 	}
@@ -28,10 +30,10 @@ func TestFaultsAreDrawnFromTheSeed(t *testing.T) {
 		require.LessOrEqual(t, f.Pause, 5*time.Second)
 	}
 	total := 0
-	for _, c := range choices {
+	for _, c := range objectsToo {
 		total += c.weight
 	}
-	for _, c := range choices {
+	for _, c := range objectsToo {
 		require.InDelta(t, 2000*c.weight/total, counts[c.kind], 60, c.kind)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +26,8 @@ type fleet struct {
 
 	// database is the server of the store; nil for a store without one.
 	database *pgtest.Server
+	// bucket has the blobs; nil when they are in the coordinators' folder.
+	bucket *bucket
 
 	coordinators, runners []*service
 	proxies               []*proxy.Proxy
@@ -42,12 +45,20 @@ type fleet struct {
 func (f *fleet) inject(random *rand.Rand, meanPause time.Duration, until time.Time) error {
 	f.Counts, f.Skipped, f.busy = map[kind]int{}, map[kind]int{}, map[any]bool{}
 	for time.Now().Before(until) {
-		next := draw(random, meanPause)
+		next := draw(random, f.choices(), meanPause)
 		time.Sleep(next.Pause)
 		f.begin(next)
 	}
 	f.under.Wait()
 	return errors.Join(f.broken, f.heal())
+}
+
+// choices are the faults of this fleet.
+func (f *fleet) choices() []choice {
+	if f.bucket == nil {
+		return choices
+	}
+	return slices.Concat(choices, objectChoices)
 }
 
 // begin injects a fault; its end is awaited elsewhere. It is skipped while another fault has the same target.
@@ -70,6 +81,10 @@ func (f *fleet) begin(x fault) {
 		if f.clock != "" {
 			target, act = f.clock, func() { f.jump(x) }
 		}
+	case killObjects:
+		target, act = f.bucket.dir, func() { f.repair(f.bucket.again(wait)) }
+	case objectErrors, objectSlowDown, objectReset, objectCut, objectSlow, objectExpired:
+		target, act = f.bucket, func() { f.bucket.spoil(x, wait) }
 	case fullDisk:
 		if f.ballast != "" {
 			target, act = f.ballast, func() { f.fill(wait) }
@@ -142,11 +157,14 @@ func (f *fleet) restart(x fault) {
 		f.database.Stop()
 	}
 	time.Sleep(x.Lasts)
-	if err := f.database.Run(); err != nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.broken = errors.Join(f.broken, err)
-	}
+	f.repair(f.database.Run())
+}
+
+// repair notes what the end of a fault could not repair.
+func (f *fleet) repair(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.broken = errors.Join(f.broken, err)
 }
 
 // maxJump is how far the clock jumps at most, to either side: ten lease times.

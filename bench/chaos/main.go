@@ -1,6 +1,6 @@
 // Command chaos runs campaigns while everything around them fails: coordinators and runners are killed, stopped and restarted, the
-// network cuts, freezes and slows connections, the clock jumps, disks are full. Every trial must be recorded once, and the findings
-// must be those of an undisturbed run with the same seed.
+// network cuts, freezes and slows connections, the clock jumps, disks are full, the object store is overloaded. Every trial must be
+// recorded once, and the findings must be those of an undisturbed run with the same seed.
 //
 // SEED repeats the draws of a run; when each fault hits still depends on the machine.
 package main
@@ -40,8 +40,8 @@ func main() {
 // role runs this process as one of the services of a run.
 func role(args []string) error {
 	switch {
-	case args[0] == roleCoordinator && len(args) == 5:
-		return coordinatorRole(args[1], args[2], args[3], args[4])
+	case args[0] == roleCoordinator && len(args) == 6:
+		return coordinatorRole(args[1], args[2], args[3], args[4], args[5])
 	case args[0] == roleRunner && len(args) == 4:
 		slots, err1 := strconv.Atoi(args[2])
 		duration, err2 := time.ParseDuration(args[3])
@@ -78,23 +78,22 @@ func run(ctx context.Context, stdout io.Writer) error {
 	bench.Note("SEED=%d", seed)
 	build := filepath.Join(testenv.Root(), "build", "bench")
 	dir := filepath.Join(build, "chaos")
-	for _, phase := range []string{"simulated", "real"} { // a killed run leaves its disks
+	for _, phase := range []string{"simulated", "bucket", "real"} { // a killed run leaves its disks
 		_ = syscall.Unmount(filepath.Join(dir, phase, "disk"), syscall.MNT_DETACH)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("empty the folder of the run: %w", err)
 	}
 	i := local.Installation{Home: home.Dir(), AgentDir: filepath.Join(testenv.Root(), "build", "agent")}
-	first, err := simulatedPhase(filepath.Join(dir, "simulated"), seed)
-	if err != nil {
-		return err
-	}
-	second, err := realPhase(ctx, filepath.Join(dir, "real"), seed, i, filepath.Join(testenv.Root(), "build", "bin", "misstep"))
-	if err != nil {
+	program := filepath.Join(testenv.Root(), "build", "bin", "misstep")
+	simulated, err1 := simulatedPhase(filepath.Join(dir, "simulated"), seed, false)
+	bucket, err2 := simulatedPhase(filepath.Join(dir, "bucket"), seed, true)
+	jvms, err3 := realPhase(ctx, filepath.Join(dir, "real"), seed, seed%2 == 1, i, program)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	var all []outcome
-	parts := []bench.Part{part("simulated", first, 2, &all), part("real", second, 1, &all)}
+	parts := []bench.Part{part("simulated", simulated, 2, &all), part("bucket", bucket, 2, &all), part("real", jvms, 1, &all)}
 	if err := bench.Measure(ctx, parts, os.Getenv("PARTS"), budget); err != nil {
 		return err
 	}
@@ -131,7 +130,7 @@ func report(start time.Time, budget time.Duration, phases []outcome) bench.Repor
 			len(o.Left), len(o.Panics))
 		checks.Rows = append(checks.Rows, append([]string{o.Phase}, numbers...))
 	}
-	for _, c := range choices {
+	for _, c := range slices.Concat(choices, objectChoices) {
 		row := []string{string(c.kind)}
 		for _, o := range phases {
 			row = append(row, strconv.Itoa(o.Faults[c.kind]))

@@ -1,5 +1,7 @@
 package main
 
+import "misstep/internal/proxy/objects"
+
 // outcome is what one phase showed.
 type outcome struct {
 	Phase   string       `json:"phase"`
@@ -8,7 +10,9 @@ type outcome struct {
 	Faults  map[kind]int `json:"faults"`
 	// Skipped are faults that could not be injected, for most because another one had the same target.
 	Skipped map[kind]int `json:"skipped"`
-	Trials  int          `json:"trials"`
+	// Requests to the object store that a fault hit.
+	Requests map[objects.Fault]int `json:"requests_hit"`
+	Trials   int                   `json:"trials"`
 	// Missing are trials that the undisturbed run has, Other those that it has not.
 	Missing  int    `json:"missing"`
 	Other    int    `json:"other"`

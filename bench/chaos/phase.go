@@ -21,6 +21,8 @@ type phase struct {
 	disturbed, calm scene
 	// exact: the outcomes of trials depend on nothing but their recipes. Otherwise only the findings are compared.
 	exact bool
+	// bucket: blobs are in an object store in the run under faults.
+	bucket bool
 	// diskMiB is the size of the disk that is made full.
 	diskMiB int
 	// left lists what is left of trials; nil for trials that leave nothing by their nature.
@@ -53,9 +55,18 @@ func (p phase) run(ctx context.Context, until time.Time) (o outcome, err error) 
 	} else {
 		defer d.database.Remove()
 	}
+	if p.bucket {
+		if d.bucket, err = newBucket(filepath.Join(p.dir, "objects"), p.seed); err != nil {
+			return o, fmt.Errorf("object store: %w", err)
+		}
+		defer func() { err = errors.Join(err, d.bucket.remove()) }()
+	}
 	got, f, err := d.play(ctx, p.seed, maxTrials, began.Add(time.Until(until)*7/10))
 	if f != nil {
 		o.Faults, o.Skipped, o.Surprises = f.Counts, f.Skipped, f.surprises()
+		if d.bucket != nil {
+			o.Requests = d.bucket.proxy.Hits()
+		}
 	}
 	if err != nil {
 		return o, fmt.Errorf("%s under faults (log in %s): %w", p.name, d.log, err)

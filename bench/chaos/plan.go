@@ -24,6 +24,13 @@ const (
 	stopDatabase    kind = "PostgreSQL: restart"
 	clockJump       kind = "clock: jump"
 	fullDisk        kind = "disk: full"
+	killObjects     kind = "object store: SIGKILL"
+	objectErrors    kind = "object store: errors"
+	objectSlowDown  kind = "object store: SlowDown"
+	objectReset     kind = "object store: connections reset"
+	objectCut       kind = "object store: bodies cut"
+	objectSlow      kind = "object store: slow"
+	objectExpired   kind = "object store: signatures expired"
 )
 
 // choice is how often a kind is drawn, and how long it lasts at least and at most.
@@ -51,6 +58,17 @@ var choices = []choice{
 	{fullDisk, 2, 200 * time.Millisecond, 2 * time.Second},
 }
 
+// objectChoices are those of an object store, beside the others. Some outlast what a request is repeated for.
+var objectChoices = []choice{
+	{killObjects, 3, 0, 3 * time.Second},
+	{objectErrors, 8, 200 * time.Millisecond, 6 * time.Second},
+	{objectSlowDown, 6, 200 * time.Millisecond, 6 * time.Second},
+	{objectReset, 8, 200 * time.Millisecond, 3 * time.Second},
+	{objectCut, 6, 200 * time.Millisecond, 3 * time.Second},
+	{objectSlow, 6, 200 * time.Millisecond, 4 * time.Second},
+	{objectExpired, 4, 200 * time.Millisecond, 3 * time.Second},
+}
+
 // fault is one fault of a plan.
 type fault struct {
 	Kind kind
@@ -62,7 +80,7 @@ type fault struct {
 }
 
 // draw returns the next fault. meanPause is the mean of the pauses.
-func draw(random *rand.Rand, meanPause time.Duration) fault {
+func draw(random *rand.Rand, choices []choice, meanPause time.Duration) fault {
 	total := 0
 	for _, c := range choices {
 		total += c.weight

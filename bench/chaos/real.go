@@ -32,8 +32,10 @@ checks: [{name: gst-asgct, share: 1}]
 budget: {trials: 1}
 `
 
-// realPhase returns the phase of runners of real JVMs in a folder. program is the misstep binary.
-func realPhase(ctx context.Context, dir string, seed uint64, i local.Installation, program string) (phase, error) {
+// realPhase returns the phase of runners of real JVMs in a folder, with blobs in a folder or in a bucket. program is the misstep binary.
+func realPhase(
+	ctx context.Context, dir string, seed uint64, bucket bool, i local.Installation, program string,
+) (phase, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return phase{}, err
 	}
@@ -45,15 +47,18 @@ func realPhase(ctx context.Context, dir string, seed uint64, i local.Installatio
 	if err != nil {
 		return phase{}, err
 	}
-	p := phase{name: "real JVMs", dir: dir, seed: seed, diskMiB: 1500}
+	p := phase{name: "real JVMs", dir: dir, seed: seed, diskMiB: 1500, bucket: bucket}
 	cast := func(station, scratch, temporary string) scene {
 		return scene{
 			runners: realRunners, meanPause: realPause, request: request,
 			environment: []string{"MISSTEP_HOME=" + i.Home, "MISSTEP_AGENT=" + i.AgentDir, "TMPDIR=" + temporary},
-			coordinator: func(store, address string) []string {
+			coordinator: func(store, blobs, address string) []string {
 				line := []string{program, "coordinator", "--listen", address, "--dir", station, "--lease-time", leaseTime.String()}
 				if store != "" {
 					line = append(line, "--store", store)
+				}
+				if blobs != "" {
+					line = append(line, "--blobs", blobs)
 				}
 				return line
 			},

@@ -35,12 +35,12 @@ const (
 	roleRunner      = "simulated-runner"
 )
 
-// coordinatorRole serves a folder and a store, its own if it is not empty, until SIGTERM, as misstep coordinator does, by a clock
-// that a file shifts.
-func coordinatorRole(dir, store, listen, clock string) error {
+// coordinatorRole serves a folder, and a store and blobs of their own unless they are empty, until SIGTERM, as misstep coordinator
+// does, by a clock that a file shifts.
+func coordinatorRole(dir, store, blobs, listen, clock string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	c, err := station.Open(ctx, station.Place{Dir: dir, Store: store}, coordinator.Config{
+	c, err := station.Open(ctx, station.Place{Dir: dir, Store: store, Blobs: blobs}, coordinator.Config{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), LeaseTime: leaseTime, SyncInterval: syncInterval,
 		Clock: func() time.Time { return time.Now().Add(readShift(clock)) },
 	}, share.Policy{})

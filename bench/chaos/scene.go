@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,8 @@ type scene struct {
 	small bool
 	// database is the server of the store; nil keeps the store in the folder station, for one coordinator.
 	database *pgtest.Server
+	// bucket has the blobs; nil keeps them in the folder station.
+	bucket *bucket
 	// calm: no faults, no proxies.
 	calm bool
 	// clock shifts the coordinators' clock; empty if it cannot be shifted.
@@ -35,9 +38,9 @@ type scene struct {
 
 	runners   int
 	meanPause time.Duration
-	// coordinator and runner return the command lines: of a coordinator at an address on a store, which is the folder's own when it
-	// is empty, and of the i-th runner of the coordinators at a list of addresses.
-	coordinator func(store, address string) []string
+	// coordinator and runner return the command lines: of a coordinator at an address on a store and with the blobs at a location,
+	// which are the folder's own when they are empty, and of the i-th runner of the coordinators at a list of addresses.
+	coordinator func(store, blobs, address string) []string
 	runner      func(i int, addresses string) []string
 	// environment of both beside this process's own.
 	environment []string
@@ -45,9 +48,9 @@ type scene struct {
 }
 
 // command returns a command of this scene, which dies with this process.
-func (s scene) command(line []string) *exec.Cmd {
+func (s scene) command(line []string, secrets ...string) *exec.Cmd {
 	cmd := exec.Command(line[0], line[1:]...)
-	cmd.Env = append(append(os.Environ(), markVariable+"="+s.mark), s.environment...)
+	cmd.Env = slices.Concat(os.Environ(), []string{markVariable + "=" + s.mark}, s.environment, secrets)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
@@ -57,13 +60,17 @@ const coordinators = 2
 
 // fleet makes the services, not yet started. addresses are the coordinators' own.
 func (s scene) fleet() (f *fleet, addresses []string, err error) {
-	f = &fleet{dir: s.dir, clock: s.clock, database: s.database}
+	f = &fleet{dir: s.dir, clock: s.clock, database: s.database, bucket: s.bucket}
 	if s.small {
 		f.ballast = filepath.Join(s.station, "ballast")
 	}
 	n, store := 1, ""
 	if s.database != nil {
 		n, store = coordinators, s.database.URL("postgres")
+	}
+	blobs, secrets := "", []string(nil)
+	if s.bucket != nil {
+		blobs, secrets = s.bucket.location(), s.bucket.secrets()
 	}
 	for i := range n {
 		address, err := freeAddress()
@@ -73,7 +80,7 @@ func (s scene) fleet() (f *fleet, addresses []string, err error) {
 		addresses = append(addresses, address)
 		f.coordinators = append(f.coordinators, &service{
 			name: fmt.Sprint("coordinator ", i), log: s.log,
-			command: func() *exec.Cmd { return s.command(s.coordinator(store, address)) },
+			command: func() *exec.Cmd { return s.command(s.coordinator(store, blobs, address), secrets...) },
 		})
 	}
 	// Half of the runners reach a coordinator through one proxy and half through another.

@@ -19,8 +19,8 @@ const (
 	simulatedPause   = 150 * time.Millisecond
 )
 
-// simulatedPhase returns the phase of simulated runners in a folder.
-func simulatedPhase(dir string, seed uint64) (phase, error) {
+// simulatedPhase returns the phase of simulated runners in a folder, with blobs in a folder or in a bucket.
+func simulatedPhase(dir string, seed uint64, bucket bool) (phase, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return phase{}, fmt.Errorf("find this program: %w", err)
@@ -29,15 +29,18 @@ func simulatedPhase(dir string, seed uint64) (phase, error) {
 	cast := func(station string, trial time.Duration) scene {
 		return scene{
 			runners: simulatedRunners, meanPause: simulatedPause, clock: clock, request: simulatedRequest(seed),
-			coordinator: func(store, address string) []string {
-				return []string{self, roleCoordinator, station, store, address, clock}
+			coordinator: func(store, blobs, address string) []string {
+				return []string{self, roleCoordinator, station, store, blobs, address, clock}
 			},
 			runner: func(_ int, addresses string) []string {
 				return []string{self, roleRunner, addresses, strconv.Itoa(simulatedSlots), trial.String()}
 			},
 		}
 	}
-	p := phase{name: "simulated runners", dir: dir, seed: seed, exact: true, diskMiB: 512}
+	p := phase{name: "simulated runners", dir: dir, seed: seed, exact: true, diskMiB: 512, bucket: bucket}
+	if bucket {
+		p.name += ", bucket"
+	}
 	p.disturbed, p.calm = cast(p.disk(), simulatedTrial), cast(p.calmStation(), 0)
 	p.calm.clock = ""
 	return p, nil
