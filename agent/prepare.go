@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"misstep/internal/filelock"
 )
 
 // prepareLimit bounds the generation of a patch jar, which takes about a second on an idle machine.
@@ -31,7 +32,7 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
 		return "", fmt.Errorf("prepare the agent: make the cache folder: %w", err)
 	}
-	work, unlock, err := workFolder(cacheDir)
+	work, unlock, err := filelock.Folder(cacheDir, workPattern)
 	if err != nil {
 		return "", fmt.Errorf("prepare the agent: %w", err)
 	}
@@ -60,52 +61,11 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 	return target, nil
 }
 
+// workPattern names the folders in which patch jars are made, in that of the finished ones.
 const workPattern = ".patch-*"
 
-// workFolder makes a folder that is locked while its maker lives, by which Sweep distinguishes dead makers from living ones.
-func workFolder(cacheDir string) (name string, unlock func(), err error) {
-	for {
-		name, err := os.MkdirTemp(cacheDir, workPattern)
-		if err != nil {
-			return "", nil, err
-		}
-		folder, err := os.Open(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // swept before it was locked
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		if err := syscall.Flock(int(folder.Fd()), syscall.LOCK_EX); err != nil {
-			return "", nil, errors.Join(err, folder.Close())
-		}
-		if _, err := os.Lstat(name); err == nil {
-			return name, func() { _ = folder.Close() }, nil
-		}
-		_ = folder.Close()
-	}
-}
-
 // Sweep removes what killed processes left in the folder of patch jars while they made one.
-func Sweep(cacheDir string) error {
-	left, err := filepath.Glob(filepath.Join(cacheDir, workPattern))
-	if err != nil {
-		return fmt.Errorf("sweep %s: %w", cacheDir, err)
-	}
-	for _, name := range left {
-		folder, err := os.Open(name)
-		if err != nil {
-			continue // removed by its maker
-		}
-		if syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			err = os.RemoveAll(name)
-		}
-		if err = errors.Join(err, folder.Close()); err != nil {
-			return fmt.Errorf("sweep %s: %w", cacheDir, err)
-		}
-	}
-	return nil
-}
+func Sweep(cacheDir string) error { return filelock.Sweep(cacheDir, workPattern) }
 
 // short returns the first 16 hex digits of a digest, safe as part of a file name.
 func short(digest string) string {

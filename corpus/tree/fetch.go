@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"misstep/corpus"
+	"misstep/internal/filelock"
 )
 
 const fetchers = 4 // concurrent downloads
@@ -38,8 +39,8 @@ func fetch(ctx context.Context, source corpus.Opener, digest corpus.Digest, dst 
 	if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
 		return err
 	}
-	sweep(filepath.Dir(dst))
-	temporary, unlock, err := workFolder(filepath.Dir(dst))
+	Sweep(filepath.Dir(dst))
+	temporary, unlock, err := filelock.Folder(filepath.Dir(dst), workPattern)
 	if err != nil {
 		return err
 	}
