@@ -60,6 +60,8 @@ type Place struct {
 	Access access.Options
 	// Accounts are the tokens and people, and the log of what callers did.
 	Accounts Accounts
+	// Patience is how long Open waits for a database or an object store that does not answer; 0 does not wait.
+	Patience time.Duration
 }
 
 // Accounts say whether callers are asked who they are. The zero value lets everybody who can connect do everything, unless
@@ -83,7 +85,9 @@ func Open(
 		logger = slog.New(slog.DiscardHandler)
 	}
 	url := cmp.Or(place.Store, place.Dir)
-	st, err := stores.OpenLogged(ctx, url, logger)
+	st, err := await(ctx, "database", place.Patience, logger, func() (store.Store, error) {
+		return stores.OpenLogged(ctx, url, logger)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,9 @@ func Open(
 	if err := noteStore(place.Dir, place.Store); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	kept, err := OpenBlobs(ctx, place.Dir, place.Blobs)
+	kept, err := await(ctx, "object store", place.Patience, logger, func() (Blobs, error) {
+		return OpenBlobs(ctx, place.Dir, place.Blobs)
+	})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -113,7 +119,7 @@ func Open(
 	c := coordinator.New(config)
 	c.Register(server)
 	misstepv1.RegisterAccessServiceServer(server, people)
-	if err := c.Baseline(context.Background()); err != nil {
+	if err := c.Baseline(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	answers := []remote.Option{remote.Shared(kept.Index, policy.Check)}

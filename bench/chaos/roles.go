@@ -40,7 +40,7 @@ const (
 func coordinatorRole(dir, store, blobs, listen, clock string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	c, err := station.Open(ctx, station.Place{Dir: dir, Store: store, Blobs: blobs}, coordinator.Config{
+	c, err := station.Open(ctx, station.Place{Dir: dir, Store: store, Blobs: blobs, Patience: time.Minute}, coordinator.Config{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), LeaseTime: leaseTime, SyncInterval: syncInterval,
 		Clock: func() time.Time { return time.Now().Add(readShift(clock)) },
 	}, share.Policy{})

@@ -53,6 +53,9 @@ func (f httpFlag) serve(logger *slog.Logger, endpoints observe.Endpoints) (stop 
 	return stop, nil
 }
 
+// startPatience is how long a coordinator waits at its start for a database or object store that does not answer.
+const startPatience = 5 * time.Minute
+
 // Run serves until it is interrupted.
 func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	trees, err := e.installation().Trees()
@@ -85,7 +88,7 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		logger.Warn("others on this machine see the password in --store in the list of processes",
 			"remedy", "give it in PGPASSWORD or ~/.pgpass")
 	}
-	place := station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan}
+	place := station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan, Patience: startPatience}
 	s, err := station.Open(ctx, place, config, policy, trees...)
 	if err != nil {
 		return err

@@ -18,6 +18,9 @@ import (
 // ErrNotFound is returned, wrapped, when there is no row with the requested key.
 var ErrNotFound = errors.New("not found")
 
+// ErrAway is in the chain of the error of opening a store whose server does not answer, and may answer later.
+var ErrAway = errors.New("the store's server does not answer")
+
 // ErrExists is returned, wrapped, when a row that must be new exists already, above all for a second result of a trial.
 var ErrExists = errors.New("exists already")
 

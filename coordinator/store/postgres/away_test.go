@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -100,6 +101,30 @@ func TestServerKilled(t *testing.T) {
 	for _, s := range stores {
 		require.NoError(t, s.Close())
 	}
+}
+
+// A server that has stopped, whose socket is gone, or that has no connection left may answer later.
+func TestOpenWhileTheServerIsAway(t *testing.T) {
+	server := pgtest.Start(t, "fsync=off", "max_connections=10", "superuser_reserved_connections=0")
+	url := server.Database(t)
+	var held []*pgx.Conn
+	for {
+		c, err := pgx.Connect(t.Context(), url)
+		if err != nil {
+			break
+		}
+		held = append(held, c)
+	}
+	_, err := postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, store.ErrAway)
+	require.ErrorContains(t, err, "raise max_connections")
+	for _, c := range held {
+		require.NoError(t, c.Close(t.Context()))
+	}
+	server.Stop()
+	_, err = postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	require.ErrorIs(t, err, store.ErrAway)
+	require.ErrorContains(t, err, "start the server")
 }
 
 // Calls wait for a server that is away, until their contexts end; the log says it once, and once that it is back.

@@ -1,8 +1,10 @@
 package postgres
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"syscall"
@@ -11,6 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sys/unix"
+
+	"misstep/coordinator/store"
 )
 
 // parameters are the settings of each connection, unless the URL has them. A coordinator that is cut off must not keep the others
@@ -60,8 +64,37 @@ func configure(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// explain adds the remedy to an error of opening a database.
+// explain adds the remedy to an error of opening a database, and store.ErrAway where waiting may help.
 func explain(err error, c *pgx.ConnConfig) error {
+	if isAway(err) {
+		return awayError{remedied(err, c)}
+	}
+	return remedied(err, c)
+}
+
+// awayError is an error that is also store.ErrAway, which its text does not repeat.
+type awayError struct{ error }
+
+func (e awayError) Unwrap() []error { return []error{e.error, store.ErrAway} }
+
+// isAway reports whether the error of a connection is of a server that does not answer, or not yet. A host whose name is unknown, a
+// role or database that is refused, and TLS that does not fit stay as they are.
+func isAway(err error) bool {
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok {
+		switch failure.Code {
+		case "53300", "57P01", "57P02", "57P03": // no connection is free; it shuts down, crashed, or starts
+			return true
+		}
+		return strings.HasPrefix(failure.Code, "08") // the connection
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return !dns.IsNotFound
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn)
+}
+
+func remedied(err error, c *pgx.ConnConfig) error {
 	remedy := ""
 	failure, _ := errors.AsType[*pgconn.PgError](err)
 	dns, _ := errors.AsType[*net.DNSError](err)

@@ -75,6 +75,7 @@ func TestOpenFails(t *testing.T) {
 		for _, want := range wants {
 			require.ErrorContains(t, err, want)
 		}
+		require.Equal(t, strings.Contains(url, "127.0.0.1:1/"), errors.Is(err, store.ErrAway), "%s: whether to wait for it", url)
 		require.NotContains(t, err.Error(), "secret")
 	}
 }
