@@ -134,3 +134,22 @@ func TestSeed(t *testing.T) {
 	_, err = seedOf("x", time.Now())
 	require.ErrorContains(t, err, "SEED=x: expected a number")
 }
+
+// Clocks of machines are shifted each by itself, and that of one coordinator by no more than is permitted.
+func TestClocks(t *testing.T) {
+	f := &fleet{clocks: clocks(t.TempDir()), coordinators: make([]*service, 2), runners: make([]*service, 3)}
+	own, other := f.clocks.file("coordinator", 1), f.clocks.file("coordinator", 0)
+	require.Zero(t, readShift(f.clocks.all(), own))
+	for _, x := range []fault{
+		{Kind: clockJump, Amount: 1}, {Kind: clockJump, Amount: 0.75}, {Kind: clockCoordinator, Target: 1, Amount: 0.9},
+		{Kind: clockCoordinator, Target: 3, Amount: 0}, {Kind: clockRunner, Target: 2, Amount: 0},
+	} {
+		f.clocks.jump(x, f.clock(x))
+	}
+	require.Equal(t, maxJump*3/2, readShift(f.clocks.all(), other), "jumps add up")
+	require.Equal(t, -maxSkew, readShift(own), "it replaces the last one")
+	require.Equal(t, maxJump*3/2-maxSkew, readShift(f.clocks.all(), own))
+	require.Equal(t, -maxJump, readShift(f.clocks.file("runner", 2)))
+	require.WithinDuration(t, time.Now().Add(-maxJump), shiftedClock{file: f.clocks.file("runner", 2)}.Now(), time.Second)
+	require.LessOrEqual(t, 2*maxSkew, leaseTime/4)
+}

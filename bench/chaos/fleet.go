@@ -18,9 +18,8 @@ import (
 // fleet is a set of coordinators on one store and of runners that reach them through proxies. Faults are injected by one goroutine.
 type fleet struct {
 	// dir is the folder of the run; its part that disks of services are on may be made full.
-	dir string
-	// clock shifts the clock of the machine, as far as the coordinators can tell; empty if it cannot be shifted.
-	clock string
+	dir    string
+	clocks clocks
 	// ballast is a file that makes the disk full; empty if that is not possible here.
 	ballast string
 
@@ -77,9 +76,10 @@ func (f *fleet) begin(x fault) {
 		if f.database != nil {
 			target, act = f.database, func() { f.restart(x) }
 		}
-	case clockJump:
-		if f.clock != "" {
-			target, act = f.clock, func() { f.jump(x) }
+	case clockJump, clockCoordinator, clockRunner:
+		if f.clocks != "" {
+			file := f.clock(x)
+			target, act = file, func() { f.clocks.jump(x, file) }
 		}
 	case killObjects:
 		target, act = f.bucket.dir, func() { f.repair(f.bucket.again(wait)) }
@@ -113,6 +113,18 @@ func (f *fleet) service(x fault) *service {
 		all = f.coordinators
 	}
 	return all[x.Target%len(all)]
+}
+
+// clock is the file that shifts the clock that a fault hits.
+func (f *fleet) clock(x fault) string {
+	switch x.Kind {
+	case clockCoordinator:
+		return f.clocks.file("coordinator", x.Target%len(f.coordinators))
+	case clockRunner:
+		return f.clocks.file("runner", x.Target%len(f.runners))
+	default:
+		return f.clocks.all()
+	}
 }
 
 // hit injects a fault into a service and returns at its end.
@@ -165,14 +177,6 @@ func (f *fleet) repair(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.broken = errors.Join(f.broken, err)
-}
-
-// maxJump is how far the clock jumps at most, to either side: ten lease times.
-const maxJump = 10 * leaseTime
-
-func (f *fleet) jump(x fault) {
-	by := time.Duration((2*x.Amount - 1) * float64(maxJump))
-	_ = writeShift(f.clock, readShift(f.clock)+by) // the disk of the run's folder is never made full
 }
 
 // fill makes the disk full for a while.

@@ -40,15 +40,15 @@ func main() {
 // role runs this process as one of the services of a run.
 func role(args []string) error {
 	switch {
-	case args[0] == roleCoordinator && len(args) == 6:
-		return coordinatorRole(args[1], args[2], args[3], args[4], args[5])
-	case args[0] == roleRunner && len(args) == 4:
+	case args[0] == roleCoordinator && len(args) == 7:
+		return coordinatorRole(args[1], args[2], args[3], args[4], args[5:]...)
+	case args[0] == roleRunner && len(args) == 5:
 		slots, err1 := strconv.Atoi(args[2])
 		duration, err2 := time.ParseDuration(args[3])
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		return runnerRole(args[1], slots, duration)
+		return runnerRole(args[1], slots, duration, args[4])
 	}
 	return fmt.Errorf("expected no arguments, got %q: BUDGET and SEED are environment variables", args)
 }

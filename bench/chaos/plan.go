@@ -10,27 +10,29 @@ type kind string
 
 // Kinds of faults.
 const (
-	killCoordinator kind = "coordinator: SIGKILL"
-	termCoordinator kind = "coordinator: SIGTERM"
-	stopCoordinator kind = "coordinator: SIGSTOP"
-	killRunner      kind = "runner: SIGKILL"
-	termRunner      kind = "runner: SIGTERM"
-	stopRunner      kind = "runner: SIGSTOP"
-	partition       kind = "network: nothing passes"
-	cut             kind = "network: connections refused"
-	reset           kind = "network: connections reset"
-	slow            kind = "network: slow"
-	killDatabase    kind = "PostgreSQL: SIGKILL"
-	stopDatabase    kind = "PostgreSQL: restart"
-	clockJump       kind = "clock: jump"
-	fullDisk        kind = "disk: full"
-	killObjects     kind = "object store: SIGKILL"
-	objectErrors    kind = "object store: errors"
-	objectSlowDown  kind = "object store: SlowDown"
-	objectReset     kind = "object store: connections reset"
-	objectCut       kind = "object store: bodies cut"
-	objectSlow      kind = "object store: slow"
-	objectExpired   kind = "object store: signatures expired"
+	killCoordinator  kind = "coordinator: SIGKILL"
+	termCoordinator  kind = "coordinator: SIGTERM"
+	stopCoordinator  kind = "coordinator: SIGSTOP"
+	killRunner       kind = "runner: SIGKILL"
+	termRunner       kind = "runner: SIGTERM"
+	stopRunner       kind = "runner: SIGSTOP"
+	partition        kind = "network: nothing passes"
+	cut              kind = "network: connections refused"
+	reset            kind = "network: connections reset"
+	slow             kind = "network: slow"
+	killDatabase     kind = "PostgreSQL: SIGKILL"
+	stopDatabase     kind = "PostgreSQL: restart"
+	clockJump        kind = "clock: jump"
+	clockCoordinator kind = "clock: one coordinator's"
+	clockRunner      kind = "clock: one runner's"
+	fullDisk         kind = "disk: full"
+	killObjects      kind = "object store: SIGKILL"
+	objectErrors     kind = "object store: errors"
+	objectSlowDown   kind = "object store: SlowDown"
+	objectReset      kind = "object store: connections reset"
+	objectCut        kind = "object store: bodies cut"
+	objectSlow       kind = "object store: slow"
+	objectExpired    kind = "object store: signatures expired"
 )
 
 // choice is how often a kind is drawn, and how long it lasts at least and at most.
@@ -55,6 +57,8 @@ var choices = []choice{
 	{killDatabase, 3, 0, 2 * time.Second},
 	{stopDatabase, 2, 0, time.Second},
 	{clockJump, 3, 0, 0},
+	{clockCoordinator, 3, 0, 0},
+	{clockRunner, 2, 0, 0},
 	{fullDisk, 2, 200 * time.Millisecond, 2 * time.Second},
 }
 

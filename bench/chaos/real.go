@@ -52,7 +52,7 @@ func realPhase(
 		return scene{
 			runners: realRunners, meanPause: realPause, request: request,
 			environment: []string{"MISSTEP_HOME=" + i.Home, "MISSTEP_AGENT=" + i.AgentDir, "TMPDIR=" + temporary},
-			coordinator: func(store, blobs, address string) []string {
+			coordinator: func(_ int, store, blobs, address string) []string {
 				line := []string{program, "coordinator", "--listen", address, "--dir", station, "--lease-time", leaseTime.String()}
 				if store != "" {
 					line = append(line, "--store", store)

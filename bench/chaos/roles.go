@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -11,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/app/station"
 	"misstep/bundle/share"
@@ -36,13 +36,13 @@ const (
 )
 
 // coordinatorRole serves a folder, and a store and blobs of their own unless they are empty, until SIGTERM, as misstep coordinator
-// does, by a clock that a file shifts.
-func coordinatorRole(dir, store, blobs, listen, clock string) error {
+// does, by a clock that files shift.
+func coordinatorRole(dir, store, blobs, listen string, clocks ...string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	c, err := station.Open(ctx, station.Place{Dir: dir, Store: store, Blobs: blobs, Patience: time.Minute}, coordinator.Config{
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), LeaseTime: leaseTime, SyncInterval: syncInterval,
-		Clock: func() time.Time { return time.Now().Add(readShift(clock)) },
+		Clock: func() time.Time { return time.Now().Add(readShift(clocks...)) },
 	}, share.Policy{})
 	if err != nil {
 		return err
@@ -53,24 +53,6 @@ func coordinatorRole(dir, store, blobs, listen, clock string) error {
 		return err
 	}
 	return c.Serve(ctx, listener)
-}
-
-// readShift returns how far the clock of the machine is shifted.
-func readShift(file string) time.Duration {
-	data, err := os.ReadFile(file)
-	if err != nil || len(data) != 8 {
-		return 0
-	}
-	return time.Duration(binary.LittleEndian.Uint64(data))
-}
-
-// writeShift shifts the clock of the machine.
-func writeShift(file string, shift time.Duration) error {
-	data := binary.LittleEndian.AppendUint64(nil, uint64(shift))
-	if err := os.WriteFile(file+".new", data, 0o644); err != nil {
-		return fmt.Errorf("shift the clock: %w", err)
-	}
-	return os.Rename(file+".new", file)
 }
 
 // script is what simulated trials do. The outcome of a recipe depends on nothing but the recipe.
@@ -85,8 +67,8 @@ func script(duration time.Duration) sim.Script {
 	}}
 }
 
-// runnerRole runs simulated trials until SIGTERM, with a piece of evidence for each.
-func runnerRole(addresses string, slots int, duration time.Duration) error {
+// runnerRole runs simulated trials until SIGTERM, with a piece of evidence for each, by a clock that a file shifts.
+func runnerRole(addresses string, slots int, duration time.Duration, file string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	st, err := station.Dial(strings.Split(addresses, ",")...)
@@ -98,6 +80,7 @@ func runnerRole(addresses string, slots int, duration time.Duration) error {
 	if err != nil {
 		return err
 	}
+	clock := shiftedClock{file: file}
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	blobs := patient.New(st.Blobs, nil)
 	executor := func(ctx context.Context, r *misstepv1.Recipe, p runner.ProgressFunc) (*misstepv1.Outcome, error) {
@@ -105,6 +88,7 @@ func runnerRole(addresses string, slots int, duration time.Duration) error {
 		if err != nil {
 			return nil, err
 		}
+		outcome.Started = timestamppb.New(clock.Now())
 		note := evidenceOf(outcome.GetRecipeDigest())
 		digest, size, err := blobs.Put(ctx, strings.NewReader(note), corpus.Digest{})
 		if err != nil {
@@ -115,7 +99,7 @@ func runnerRole(addresses string, slots int, duration time.Duration) error {
 	}
 	r, err := runner.New(runner.Config{
 		Client: st.Leases, Slots: slots, Logger: logger,
-		Executor: runner.Recover(runner.ExecutorFunc(executor)),
+		Executor: runner.Recover(runner.ExecutorFunc(executor)), Clock: clock,
 	})
 	if err != nil {
 		return err

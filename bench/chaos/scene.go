@@ -32,15 +32,14 @@ type scene struct {
 	// bucket has the blobs; nil keeps them in the folder station.
 	bucket *bucket
 	// calm: no faults, no proxies.
-	calm bool
-	// clock shifts the coordinators' clock; empty if it cannot be shifted.
-	clock string
+	calm   bool
+	clocks clocks
 
 	runners   int
 	meanPause time.Duration
-	// coordinator and runner return the command lines: of a coordinator at an address on a store and with the blobs at a location,
+	// coordinator and runner return the command lines: of the i-th coordinator at an address on a store and with the blobs at a location,
 	// which are the folder's own when they are empty, and of the i-th runner of the coordinators at a list of addresses.
-	coordinator func(store, blobs, address string) []string
+	coordinator func(i int, store, blobs, address string) []string
 	runner      func(i int, addresses string) []string
 	// environment of both beside this process's own.
 	environment []string
@@ -60,7 +59,7 @@ const coordinators = 2
 
 // fleet makes the services, not yet started. addresses are the coordinators' own.
 func (s scene) fleet() (f *fleet, addresses []string, err error) {
-	f = &fleet{dir: s.dir, clock: s.clock, database: s.database, bucket: s.bucket}
+	f = &fleet{dir: s.dir, clocks: s.clocks, database: s.database, bucket: s.bucket}
 	if s.small {
 		f.ballast = filepath.Join(s.station, "ballast")
 	}
@@ -80,7 +79,7 @@ func (s scene) fleet() (f *fleet, addresses []string, err error) {
 		addresses = append(addresses, address)
 		f.coordinators = append(f.coordinators, &service{
 			name: fmt.Sprint("coordinator ", i), log: s.log,
-			command: func() *exec.Cmd { return s.command(s.coordinator(store, blobs, address), secrets...) },
+			command: func() *exec.Cmd { return s.command(s.coordinator(i, store, blobs, address), secrets...) },
 		})
 	}
 	// Half of the runners reach a coordinator through one proxy and half through another.

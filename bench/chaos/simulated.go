@@ -25,15 +25,15 @@ func simulatedPhase(dir string, seed uint64, bucket bool) (phase, error) {
 	if err != nil {
 		return phase{}, fmt.Errorf("find this program: %w", err)
 	}
-	clock := filepath.Join(dir, "clock")
+	shifts := clocks(filepath.Join(dir, "clocks"))
 	cast := func(station string, trial time.Duration) scene {
 		return scene{
-			runners: simulatedRunners, meanPause: simulatedPause, clock: clock, request: simulatedRequest(seed),
-			coordinator: func(store, blobs, address string) []string {
-				return []string{self, roleCoordinator, station, store, blobs, address, clock}
+			runners: simulatedRunners, meanPause: simulatedPause, clocks: shifts, request: simulatedRequest(seed),
+			coordinator: func(i int, store, blobs, address string) []string {
+				return []string{self, roleCoordinator, station, store, blobs, address, shifts.all(), shifts.file("coordinator", i)}
 			},
-			runner: func(_ int, addresses string) []string {
-				return []string{self, roleRunner, addresses, strconv.Itoa(simulatedSlots), trial.String()}
+			runner: func(i int, addresses string) []string {
+				return []string{self, roleRunner, addresses, strconv.Itoa(simulatedSlots), trial.String(), shifts.file("runner", i)}
 			},
 		}
 	}
@@ -42,7 +42,7 @@ func simulatedPhase(dir string, seed uint64, bucket bool) (phase, error) {
 		p.name += ", bucket"
 	}
 	p.disturbed, p.calm = cast(p.disk(), simulatedTrial), cast(p.calmStation(), 0)
-	p.calm.clock = ""
+	p.calm.clocks = ""
 	return p, nil
 }
 
