@@ -12,6 +12,7 @@ import (
 	"misstep/app"
 	"misstep/app/executors"
 	"misstep/app/local"
+	"misstep/app/observe"
 	"misstep/app/reproduction"
 	"misstep/app/station"
 	"misstep/coordinator/notify"
@@ -43,6 +44,9 @@ type Hunt struct {
 	Notify []notify.Target
 	// Logger takes warnings.
 	Logger *slog.Logger
+	// Metrics and RunnerMetrics of the hunt's coordinator and runner; nil are none.
+	Metrics       *observe.Coordinator
+	RunnerMetrics *observe.Runner
 }
 
 // Result of a hunt, which may have been interrupted.
@@ -78,6 +82,9 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 	defer unlock()
 	config := station.HuntTiming(h.Logger)
 	config.Notify = h.Notify
+	if h.Metrics != nil {
+		config.Metrics = h.Metrics
+	}
 	st, err := station.Embed(dir, config)
 	if err != nil {
 		return nil, err
@@ -125,5 +132,6 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 func (h Hunt) runTrials(ctx context.Context, st *station.Station, work func(context.Context) error) error {
 	return executors.RunDuring(ctx, h.Installation, executors.RunnerConfig{
 		Station: st, Slots: h.Slots, Scratch: filepath.Join(h.Dir, "trials"), Logger: h.Logger, Warnings: h.Logger,
+		Metrics: h.RunnerMetrics,
 	}, work)
 }

@@ -30,9 +30,14 @@ type Runner struct {
 type readiness struct{ err error }
 
 // NewRunner returns metrics that are all zero.
-func NewRunner() *Runner {
+func NewRunner() *Runner { return runnerIn(newRegistry()) }
+
+// NewRunner returns metrics of a runner in the coordinator's process, which are in the same registry.
+func (c *Coordinator) NewRunner() *Runner { return runnerIn(c.Registry) }
+
+func runnerIn(registry *prometheus.Registry) *Runner {
 	r := &Runner{
-		Registry: newRegistry(),
+		Registry: registry,
 		calls:    grpcprom.NewClientMetrics(grpcprom.WithClientHandlingTimeHistogram(ofCalls)),
 		slots: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "runner_slots", Help: "Maximum number of concurrent trials.",

@@ -16,8 +16,9 @@ import (
 // awayPause bounds the time between two attempts to open what is away.
 const awayPause = 5 * time.Second
 
-// await opens what a coordinator needs, and as long as that does not answer (store.ErrAway, corpus.ErrUnavailable) tries again, until
-// patience is over or ctx ends. Any other error is returned at once. The log says once that it waits, and once that it does no more.
+// await opens what a coordinator needs, and as long as that does not answer (store.ErrAway, corpus.ErrUnavailable) tries again,
+// until patience is over or ctx ends. Any other error is returned at once. The log says once that it waits, and once that it does
+// no more.
 func await[T any](
 	ctx context.Context, what string, patience time.Duration, logger *slog.Logger, open func() (T, error),
 ) (T, error) {
@@ -51,4 +52,6 @@ func await[T any](
 	return opened, last
 }
 
-func away(err error) bool { return errors.Is(err, store.ErrAway) || errors.Is(err, corpus.ErrUnavailable) }
+func away(err error) bool {
+	return errors.Is(err, store.ErrAway) || errors.Is(err, corpus.ErrUnavailable)
+}

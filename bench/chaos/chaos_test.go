@@ -141,8 +141,11 @@ func TestClocks(t *testing.T) {
 	own, other := f.clocks.file("coordinator", 1), f.clocks.file("coordinator", 0)
 	require.Zero(t, readShift(f.clocks.all(), own))
 	for _, x := range []fault{
-		{Kind: clockJump, Amount: 1}, {Kind: clockJump, Amount: 0.75}, {Kind: clockCoordinator, Target: 1, Amount: 0.9},
-		{Kind: clockCoordinator, Target: 3, Amount: 0}, {Kind: clockRunner, Target: 2, Amount: 0},
+		{Kind: clockJump, Amount: 1},
+		{Kind: clockJump, Amount: 0.75},
+		{Kind: clockCoordinator, Target: 1, Amount: 0.9},
+		{Kind: clockCoordinator, Target: 3, Amount: 0},
+		{Kind: clockRunner, Target: 2, Amount: 0},
 	} {
 		f.clocks.jump(x, f.clock(x))
 	}

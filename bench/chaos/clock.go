@@ -10,8 +10,8 @@ import (
 	"misstep/runner"
 )
 
-// clocks is a folder with a file for each part of a fleet whose clock is shifted: a time namespace does not shift CLOCK_REALTIME, so
-// this program's own services read how far they are off. It is empty where clocks cannot be shifted.
+// clocks is a folder with a file for each part of a fleet whose clock is shifted: a time namespace does not shift CLOCK_REALTIME,
+// so this program's own services read how far they are off. It is empty where clocks cannot be shifted.
 type clocks string
 
 // all is the file that shifts all coordinators.

@@ -32,7 +32,8 @@ checks: [{name: gst-asgct, share: 1}]
 budget: {trials: 1}
 `
 
-// realPhase returns the phase of runners of real JVMs in a folder, with blobs in a folder or in a bucket. program is the misstep binary.
+// realPhase returns the phase of runners of real JVMs in a folder, with blobs in a folder or in a bucket. program is the misstep
+// binary.
 func realPhase(
 	ctx context.Context, dir string, seed uint64, bucket bool, i local.Installation, program string,
 ) (phase, error) {

@@ -37,8 +37,8 @@ type scene struct {
 
 	runners   int
 	meanPause time.Duration
-	// coordinator and runner return the command lines: of the i-th coordinator at an address on a store and with the blobs at a location,
-	// which are the folder's own when they are empty, and of the i-th runner of the coordinators at a list of addresses.
+	// coordinator and runner return the command lines: of the i-th coordinator at an address on a store and with the blobs at a
+	// location, which are the folder's own when they are empty, and of the i-th runner of the coordinators at a list of addresses.
 	coordinator func(i int, store, blobs, address string) []string
 	runner      func(i int, addresses string) []string
 	// environment of both beside this process's own.

@@ -11,6 +11,7 @@ import (
 
 	"misstep/app"
 	"misstep/app/hunt"
+	"misstep/app/observe"
 	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -26,6 +27,7 @@ type huntCommand struct {
 	embedFlags
 	notifyFlags
 	knownFlags
+	httpFlag
 	JSON bool `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
 }
 
@@ -63,12 +65,20 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	metrics := observe.NewCoordinator()
+	runnerMetrics := metrics.NewRunner()
+	stop, err := c.serve(e.warnings(), observe.Endpoints{Metrics: metrics.Registry, Ready: runnerMetrics.CheckReadiness})
+	if err != nil {
+		return err
+	}
+	defer stop()
 	result, err := hunt.Hunt{
 		Installation: e.installation(), Dir: cmp.Or(c.Dir, "hunt-"+spec.GetName()), Slots: c.Slots, SigningKey: e.cli.SigningKey,
 		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets,
 		Known:            bugs,
 		Watch:            func(ctx context.Context, st *station.Station, id string) error { return watch(ctx, e.stderr, st, id) },
 		ShowReproduction: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
+		Metrics: metrics, RunnerMetrics: runnerMetrics,
 	}.Run(ctx, request)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"misstep/corpus"
 )
 
-// explained marks an error of the server after which it may work again later: it is overloaded, cannot be reached, or an answer of it
-// broke off.
+// explained marks an error of the server after which it may work again later: it is overloaded, cannot be reached, or an answer of
+// it broke off.
 func explained(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

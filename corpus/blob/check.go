@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -61,6 +62,9 @@ func (s *Store) checkSigned(ctx context.Context) (err error) {
 	return nil
 }
 
+// passing are refusals that say nothing about the request.
+var passing = []int{http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusConflict}
+
 // answer makes a signed request with data until the object store itself answers: an error of a store that is overloaded, or of what
 // is in front of it, says nothing about what it accepts.
 func answer(ctx context.Context, signed corpus.SignedRequest, data []byte) (status int, text []byte, err error) {
@@ -68,8 +72,7 @@ func answer(ctx context.Context, signed corpus.SignedRequest, data []byte) (stat
 		status, text, err = send(ctx, signed, data)
 		switch {
 		case err != nil:
-		case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusConflict,
-			bytes.Contains(text, []byte("IncompleteBody")):
+		case status >= http.StatusInternalServerError, slices.Contains(passing, status), bytes.Contains(text, []byte("IncompleteBody")):
 			err = fmt.Errorf("the object store answers %d %s: %.300s", status, http.StatusText(status), text)
 		}
 		return done, err

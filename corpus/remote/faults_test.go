@@ -22,8 +22,8 @@ import (
 	"misstep/internal/testenv"
 )
 
-// The suite holds while the object store answers a fifth of all requests, the server's own included, with errors, resets connections
-// and cuts bodies.
+// The suite holds while the object store answers a fifth of all requests, the server's own included, with errors, resets
+// connections and cuts bodies.
 func TestStoreBySignedRequestsWhileTheObjectStoreFails(t *testing.T) {
 	s := testenv.StartS3(t)
 	for _, fault := range objects.All {

@@ -41,7 +41,8 @@ type Store struct {
 
 // Open connects to the database that a URL names, in the form that libpq knows (postgres://user@host/database), and migrates its
 // schema to the newest version. What the URL leaves out comes from the environment (PGHOST, PGPASSWORD, ~/.pgpass and so on). It
-// fails when the server does not answer (store.ErrAway), refuses the user, or has a database of a newer Misstep. No error contains the password.
+// fails when the server does not answer (store.ErrAway), refuses the user, or has a database of a newer Misstep. No error contains
+// the password.
 func Open(ctx context.Context, url string, logger *slog.Logger) (*Store, error) {
 	config, err := configure(url)
 	if err != nil {

@@ -65,8 +65,8 @@ const fileName = "store.db"
 //   - sqlite:FILE is a database file, created when it is missing;
 //   - a path without a scheme is a database file if a file exists there, else a folder, created when it is missing, that holds one.
 //
-// The error wraps store.ErrAway when the store's server may answer later. It names the URL without its password; the error for an unknown scheme also lists the supported ones. The caller closes the
-// store.
+// The error wraps store.ErrAway when the store's server may answer later. It names the URL without its password; the error for an
+// unknown scheme also lists the supported ones. The caller closes the store.
 func Open(ctx context.Context, url string) (store.Store, error) {
 	return OpenLogged(ctx, url, slog.New(slog.DiscardHandler))
 }

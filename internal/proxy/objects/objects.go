@@ -1,5 +1,5 @@
-// Package objects forwards requests to an S3-compatible object store and spoils some of them, as an overloaded store, a load balancer
-// in front of it, or the network between does.
+// Package objects forwards requests to an S3-compatible object store and spoils some of them, as an overloaded store, a load
+// balancer in front of it, or the network between does.
 package objects
 
 import (
@@ -27,8 +27,8 @@ const (
 	SlowDown Fault = "SlowDown"
 	// Reset resets the connection within the request's body, within the answer's body, or in place of the answer.
 	Reset Fault = "connection reset"
-	// Truncate ends the answer's body early, or passes a part of the request's body on to the store. To a signed URL it also answers
-	// with fewer bytes than the object has and says nothing of that.
+	// Truncate ends the answer's body early, or passes a part of the request's body on to the store. To a signed URL it also
+	// answers with fewer bytes than the object has and says nothing of that.
 	Truncate Fault = "truncated body"
 	// Slow makes the request, and the second half of the answer's body, wait.
 	Slow Fault = "slow"
@@ -39,8 +39,8 @@ const (
 // All faults.
 var All = []Fault{Errors, SlowDown, Reset, Truncate, Slow, Expired}
 
-// Proxy forwards to one object store. Safe for concurrent use. Requests must be signed for its own address, which it passes on in the
-// header Host.
+// Proxy forwards to one object store. Safe for concurrent use. Requests must be signed for its own address, which it passes on in
+// the header Host.
 type Proxy struct {
 	// Delay bounds the waits of Slow.
 	Delay time.Duration

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -154,9 +155,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, middle func()) {
 }
 
 func copyHeader(w http.ResponseWriter, from *http.Response) {
-	for name, values := range from.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), from.Header)
 }
 
 // wait waits, unless the client goes.
