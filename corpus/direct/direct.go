@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,6 +100,19 @@ func retry[T any](ctx context.Context, c *Client, attempt func() (T, error)) (T,
 type refusal struct {
 	host, status string
 	code, text   string
+	// after is the wait that the object store asks for; 0 is none.
+	after time.Duration
+}
+
+// maxAfter bounds the wait that an object store may ask for, in seconds.
+const maxAfter = 30
+
+// Unwrap returns the error by which backoff.Retry waits as long as the object store asks for.
+func (r *refusal) Unwrap() error {
+	if r.after == 0 {
+		return nil
+	}
+	return &backoff.RetryAfterError{Duration: r.after}
 }
 
 func (r *refusal) Error() string {
@@ -118,6 +132,9 @@ func refused(response *http.Response) error {
 	}
 	if xml.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&body) == nil {
 		r.code, r.text = body.Code, body.Message
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		r.after = time.Duration(min(seconds, maxAfter)) * time.Second
 	}
 	switch s := response.StatusCode; {
 	case s == http.StatusNotFound:

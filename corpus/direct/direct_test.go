@@ -120,6 +120,22 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
+func TestAnObjectStoreSaysHowLongToWait(t *testing.T) {
+	for after, want := range map[string][2]time.Duration{
+		"1": {time.Second, 20 * time.Second}, "0": {0, time.Second}, "soon": {0, time.Second},
+	} {
+		b := newBench(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", after)
+			refuse(http.StatusServiceUnavailable, "SlowDown", "later")(w, r)
+		}, serve)
+		began := time.Now()
+		_, err := b.read(t, int64(len(data)))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, time.Since(began), want[0], after)
+		require.Less(t, time.Since(began), want[1], after)
+	}
+}
+
 func TestWhatIsNotTriedAgain(t *testing.T) {
 	for code, status := range map[string]int{"BadDigest": 400, "SignatureDoesNotMatch": 403, "EntityTooLarge": 413} {
 		b := newBench(t, refuse(status, code, "no"))
