@@ -4,10 +4,13 @@ import "misstep/internal/proxy/objects"
 
 // outcome is what one phase showed.
 type outcome struct {
-	Phase   string       `json:"phase"`
-	Seed    uint64       `json:"seed"`
-	Seconds float64      `json:"seconds"`
-	Faults  map[kind]int `json:"faults"`
+	Phase   string  `json:"phase"`
+	Seed    uint64  `json:"seed"`
+	Seconds float64 `json:"seconds"`
+	// Settling are the seconds from the last fault to the end of the campaign, Calm those of the run without faults.
+	Settling float64      `json:"settling_seconds"`
+	Calm     float64      `json:"calm_seconds"`
+	Faults   map[kind]int `json:"faults"`
 	// Skipped are faults that could not be injected, for most because another one had the same target.
 	Skipped map[kind]int `json:"skipped"`
 	// Requests to the object store that a fault hit.

@@ -61,7 +61,8 @@ func (p phase) run(ctx context.Context, until time.Time) (o outcome, err error) 
 		}
 		defer func() { err = errors.Join(err, d.bucket.remove()) }()
 	}
-	got, f, err := d.play(ctx, p.seed, maxTrials, began.Add(time.Until(until)*7/10))
+	lastFault := began.Add(time.Until(until) * 7 / 10)
+	got, f, err := d.play(ctx, p.seed, maxTrials, lastFault)
 	if f != nil {
 		o.Faults, o.Skipped, o.Surprises = f.Counts, f.Skipped, f.surprises()
 		if d.bucket != nil {
@@ -71,6 +72,7 @@ func (p phase) run(ctx context.Context, until time.Time) (o outcome, err error) 
 	if err != nil {
 		return o, fmt.Errorf("%s under faults (log in %s): %w", p.name, d.log, err)
 	}
+	o.Settling = time.Since(lastFault).Seconds()
 	left, err := leftProcesses(mark)
 	if err == nil && p.left != nil {
 		var ofTrials []string
@@ -82,10 +84,12 @@ func (p phase) run(ctx context.Context, until time.Time) (o outcome, err error) 
 	}
 	o.Left = left
 	bench.Note("%s: %d faults, %d trials; the same without faults", p.name, o.faults(), got.Recorded)
+	calmFrom := time.Now()
 	want, _, err := c.play(ctx, p.seed, uint64(max(1, got.Recorded)), time.Time{})
 	if err != nil {
 		return o, fmt.Errorf("%s without faults (log in %s): %w", p.name, c.log, err)
 	}
+	o.Calm = time.Since(calmFrom).Seconds()
 	o.compare(got, want, p.exact)
 	o.Panics, err = panics(d.log)
 	o.Seconds = time.Since(began).Seconds()
