@@ -72,7 +72,8 @@ func answer(ctx context.Context, signed corpus.SignedRequest, data []byte) (stat
 		status, text, err = send(ctx, signed, data)
 		switch {
 		case err != nil:
-		case status >= http.StatusInternalServerError, slices.Contains(passing, status), bytes.Contains(text, []byte("IncompleteBody")):
+		case status >= http.StatusInternalServerError, slices.Contains(passing, status),
+			bytes.Contains(text, []byte("IncompleteBody")):
 			err = fmt.Errorf("the object store answers %d %s: %.300s", status, http.StatusText(status), text)
 		}
 		return done, err
