@@ -47,6 +47,7 @@ func TestComparison(t *testing.T) {
 	var same outcome
 	same.compare(calm, calm, true)
 	require.Equal(t, outcome{Trials: 3, Findings: 1}, same)
+	require.Equal(t, "each of 3 trials recorded once, 1 findings as without faults, nothing left", same.verdict())
 
 	got := results{
 		Trials:   map[string]string{"a": "clean ", "b": "clean ", "d": "clean "},
@@ -61,6 +62,8 @@ func TestComparison(t *testing.T) {
 	require.Equal(t, 1, o.GivenUp)
 	require.Equal(t, 1, o.NoEvidence)
 	require.Equal(t, 2+3, o.Different, "two findings, three trials")
+	require.Equal(t, "WRONG: 1 not recorded, 1 recorded that do not exist, 1 recorded more than once, 1 given up, "+
+		"5 other than without faults, 1 files of evidence missing", o.verdict())
 	var loose outcome
 	loose.compare(got, calm, false)
 	require.Equal(t, 1, loose.Different, "F2, however often")

@@ -94,17 +94,20 @@ func run(ctx context.Context, stdout io.Writer) error {
 	}
 	var all []outcome
 	parts := []bench.Part{part("simulated", simulated, 2, &all), part("bucket", bucket, 2, &all), part("real", jvms, 1, &all)}
-	if err := bench.Measure(ctx, parts, os.Getenv("PARTS"), budget); err != nil {
-		return err
+	broken := bench.Measure(ctx, parts, os.Getenv("PARTS"), budget)
+	if len(all) == 0 {
+		return broken
 	}
-	return report(start, budget, all).Finish(stdout, build)
+	return errors.Join(broken, report(start, budget, all).Finish(stdout, build)) // what the parts before have shown
 }
 
 // part is a phase with its share of the budget.
 func part(name string, p phase, share float64, all *[]outcome) bench.Part {
 	return bench.Part{Name: name, Share: share, Measure: func(ctx context.Context, until time.Time) error {
 		o, err := p.run(ctx, until)
-		*all = append(*all, o)
+		if err == nil {
+			*all = append(*all, o)
+		}
 		return err
 	}}
 }

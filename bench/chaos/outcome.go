@@ -1,6 +1,11 @@
 package main
 
-import "misstep/internal/proxy/objects"
+import (
+	"fmt"
+	"strings"
+
+	"misstep/internal/proxy/objects"
+)
 
 // outcome is what one phase showed.
 type outcome struct {
@@ -39,6 +44,27 @@ func (o outcome) faults() (n int) {
 		n += count
 	}
 	return n
+}
+
+// verdict says in one line what the comparison showed.
+func (o outcome) verdict() string {
+	var wrong []string
+	for _, c := range []struct {
+		n    int
+		what string
+	}{
+		{o.Missing, "not recorded"}, {o.Other, "recorded that do not exist"}, {o.Repeated, "recorded more than once"},
+		{o.GivenUp, "given up"}, {o.Different, "other than without faults"}, {o.NoEvidence, "files of evidence missing"},
+		{len(o.Left), "things left behind"}, {len(o.Panics), "panics"},
+	} {
+		if c.n > 0 {
+			wrong = append(wrong, fmt.Sprint(c.n, " ", c.what))
+		}
+	}
+	if len(wrong) > 0 {
+		return "WRONG: " + strings.Join(wrong, ", ")
+	}
+	return fmt.Sprintf("each of %d trials recorded once, %d findings as without faults, nothing left", o.Trials, o.Findings)
 }
 
 // shown bounds the differences of one kind that are shown.

@@ -85,7 +85,7 @@ func (p phase) run(ctx context.Context, until time.Time) (o outcome, err error) 
 	o.Left = left
 	bench.Note("%s: %d faults, %d trials; the same without faults", p.name, o.faults(), got.Recorded)
 	calmFrom := time.Now()
-	want, _, err := c.play(ctx, p.seed, uint64(max(1, got.Recorded)), time.Time{})
+	want, _, err := c.play(ctx, p.seed, uint64(max(1, got.Recorded)), until)
 	if err != nil {
 		return o, fmt.Errorf("%s without faults (log in %s): %w", p.name, c.log, err)
 	}
@@ -93,6 +93,7 @@ func (p phase) run(ctx context.Context, until time.Time) (o outcome, err error) 
 	o.compare(got, want, p.exact)
 	o.Panics, err = panics(d.log)
 	o.Seconds = time.Since(began).Seconds()
+	bench.Note("%s: %s", p.name, o.verdict())
 	return o, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -107,11 +108,11 @@ func (s scene) fleet() (f *fleet, addresses []string, err error) {
 	return f, addresses, nil
 }
 
-// settleTime bounds the time from the last fault to the end of the campaign.
-const settleTime = 5 * time.Minute
+// settleTime bounds the time from the last fault to the end of the campaign, and is the least that a run without faults gets.
+const settleTime = 2 * time.Minute
 
-// play runs the campaign with so many trials, or with faults until a time and then to the end of the trials that have been made,
-// and reads its results.
+// play runs the campaign, with so many trials and until a time at the latest, or with faults until that time and then to the end of
+// the trials that have been made, and reads its results.
 func (s scene) play(ctx context.Context, seed, trials uint64, until time.Time) (r results, f *fleet, err error) {
 	f, addresses, err := s.fleet()
 	if err != nil {
@@ -139,9 +140,20 @@ func (s scene) play(ctx context.Context, seed, trials uint64, until time.Time) (
 			return r, f, err
 		}
 	}
-	if err := finish(ctx, st, id, settleTime); err != nil {
-		return r, f, err
+	if err := finish(ctx, st, id, max(settleTime, time.Until(until))); err != nil {
+		return r, f, tooSlow(err)
 	}
 	r, err = read(ctx, st, id)
 	return r, f, err
+}
+
+// tooSlow says of a campaign that did not end how loaded the machine was: then runners are not ready in time, and say so in the log.
+func tooSlow(err error) error {
+	load, readErr := os.ReadFile("/proc/loadavg")
+	if readErr != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(string(load), " ")
+	return fmt.Errorf("%w: either work was lost, or this machine is too slow for the budget (load %s on %d processors; the log says "+
+		"what runners wait for): try a larger BUDGET, or again when less else runs", err, first, runtime.NumCPU())
 }
