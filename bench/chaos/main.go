@@ -20,6 +20,7 @@ import (
 	"misstep/app/local"
 	"misstep/bench"
 	"misstep/internal/home"
+	"misstep/internal/proxy/objects"
 	"misstep/internal/testenv"
 )
 
@@ -140,6 +141,14 @@ func report(start time.Time, budget time.Duration, phases []outcome) bench.Repor
 		}
 		faults.Rows = append(faults.Rows, row)
 	}
+	requests := bench.Table{Title: "requests to the object store that were hit", Columns: faults.Columns}
+	for _, fault := range objects.All {
+		row := []string{string(fault)}
+		for _, o := range phases {
+			row = append(row, strconv.Itoa(o.Requests[fault]))
+		}
+		requests.Rows = append(requests.Rows, row)
+	}
 	notes := bench.Table{Title: "notes", Columns: []string{"phase", "note"}}
 	for _, o := range phases {
 		for _, note := range slices.Concat(o.Notes, o.Left, o.Panics) {
@@ -162,7 +171,7 @@ func report(start time.Time, budget time.Duration, phases []outcome) bench.Repor
 			none("left behind", "things", func(o outcome) int { return len(o.Left) }),
 			none("panics", "lines", func(o outcome) int { return len(o.Panics) }),
 		},
-		Tables: []bench.Table{faults, checks, notes}, Rows: phases,
+		Tables: []bench.Table{faults, requests, checks, notes}, Rows: phases,
 	}
 }
 
