@@ -51,7 +51,7 @@ func TestMistakes(t *testing.T) {
 		"count beyond":        {"count: 2", "count: 5, min: 1, max: 3", "f.yaml:5: runners[0].count: expected min to max, 1 to 3, got 5"},
 		"negative":            {"count: 2", "count: -2", "f.yaml:5: runners[0].count: expected a non-negative integer"},
 		"two of a name":       {"count: 2}", "count: 2}\n  - {name: plain, count: 1}", "f.yaml:6: runners[1].name: \"plain\" is the name of runners[0], too"},
-		"reserved name":       {"name: plain", "name: coordinator", "f.yaml:5: runners[0].name: coordinator is the coordinators' name"},
+		"reserved name":       {"name: plain", "name: coordinator", "f.yaml:5: runners[0].name: coordinator is the name of another job of the fleet"},
 		"capability":          {"count: 2", "count: 2, capability: gpu", "f.yaml:5: runners[0].capability: expected plain, sched_ext or vm, got \"gpu\""},
 		"no class":            {"count: 2", "count: 2, capability: sched_ext", "f.yaml:5: runners[0].node_class: is required for sched_ext"},
 		"isolated":            {"count: 2", "count: 2, capability: sched_ext, node_class: c, driver: exec", "f.yaml:5: runners[0].driver: exec keeps sched_ext"},

@@ -44,6 +44,7 @@ type cli struct {
 	Corpus      corpusCommand      `cmd:"" help:"Share bundles between folders, coordinators and S3-compatible stores."`
 	Sched       schedCommand       `cmd:"" help:"Run a program under the perturbing scheduler and replay its log (requires sched_ext)."`
 	VM          vmCommand          `cmd:"" name:"vm" help:"Run a command in a virtual machine with sched_ext, in real or in virtual time."`
+	Sweep       sweepCommand       `cmd:"" hidden:"" help:"Remove what a fleet has left on this machine; runs on its nodes."`
 	Trial       trialCommand       `cmd:"" hidden:"" help:"The part of a trial inside a virtual machine."`
 	Checks      checksCommand      `cmd:"" help:"List the checks, rules, void reasons and kinds of mismatches, with the counters of a campaign or run."`
 	AgentInfo   agentCommand       `cmd:"" name:"agent" help:"Show the options of the validation agent."`

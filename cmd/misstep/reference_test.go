@@ -43,6 +43,7 @@ var jsonValues = []struct{ command, value string }{
 	{"findings explain", "`{id, title, signature: [kind, part, …], rule, reason, facts: [{name, value}]}`"},
 	{"findings list", "list of [Finding](#finding); with `--by bug`, list of [Bug](#bug)"},
 	{"findings show", "[Finding](#finding)"},
+	{"fleet status", "`{coordinators, jobs: [{id, state, package, wanted, running, deployment, allocations: [{id, node, state, version, since, last}]}]}`"},
 	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bugs: [Bug], bundles: {finding id: path}, dir}`"},
 	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing}]`"},
 	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},

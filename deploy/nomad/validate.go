@@ -33,8 +33,10 @@ var (
 	fileRE     = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`)
 	// secretRE matches names of variables whose values are secrets.
 	secretRE  = regexp.MustCompile(`(?i)(PASSWORD|PASSWD|SECRET|TOKEN|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL)`)
-	operators = []string{"=", "==", "is", "!=", "not", ">", ">=", "<", "<=", "regexp", "version", "semver", "set_contains",
-		"set_contains_all", "set_contains_any", "is_set", "is_not_set"}
+	operators = []string{
+		"=", "==", "is", "!=", "not", ">", ">=", "<", "<=", "regexp", "version", "semver", "set_contains",
+		"set_contains_all", "set_contains_any", "is_set", "is_not_set",
+	}
 )
 
 type validator struct{ recipe.Violations }
@@ -128,8 +130,8 @@ func (v *validator) groups(all []*misstepv1.FleetRunners) {
 			v.Addf(at+".name", "%s is the name of runners[%d], too", suggest.Quote(g.GetName()), first)
 		}
 		seen[g.GetName()] = i
-		if g.GetName() == coordinatorName {
-			v.Addf(at+".name", "%s is the coordinators' name: choose another", g.GetName())
+		if g.GetName() == coordinatorName || g.GetName() == sweepName {
+			v.Addf(at+".name", "%s is the name of another job of the fleet: choose another", g.GetName())
 		}
 		v.group(at, g)
 	}

@@ -44,12 +44,15 @@ func StartS3(t testing.TB) S3 {
 }
 
 // LaunchS3 starts Versity's S3 gateway on the folder dir.
-func LaunchS3(dir string) (s S3, stop func(), err error) {
+func LaunchS3(dir string) (s S3, stop func(), err error) { return LaunchS3At("127.0.0.1", dir) }
+
+// LaunchS3At is LaunchS3 on an address of this host.
+func LaunchS3At(host, dir string) (s S3, stop func(), err error) {
 	binary, err := s3Binary()
 	if err != nil {
 		return s, nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return s, nil, err
 	}

@@ -384,7 +384,7 @@ func (x *FleetCoordinators) GetSecretFiles() []string {
 // FleetRunners is a group of alike runners: one Nomad job.
 type FleetRunners struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the group, unique in the fleet: lower-case letters, digits and dashes, at most 32; not "coordinator".
+	// name of the group, unique in the fleet: lower-case letters, digits and dashes, at most 32; not "coordinator" or "sweep".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// count of runners to begin with; 0 is min. Without min and max it stays until `misstep fleet scale`.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`

@@ -1,0 +1,126 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"misstep/deploy/nomad"
+)
+
+// Down stops the fleet: first the runners, which hand their leases back to coordinators that still run, then those. Then every node
+// removes what the fleet has left on its disk, unless keep is set, and the jobs are removed from Nomad. Nomad removes the folders
+// of allocations by itself. Variables stay: they belong to who wrote them.
+func (c *Cluster) Down(ctx context.Context, keep bool) error {
+	jobs := nomad.Jobs(c.Fleet, "")
+	var before *api.Job // one of them, as it is registered
+	for _, job := range slices.Concat(jobs[1:], jobs[:1]) {
+		if job == jobs[0] {
+			if err := c.ended(ctx, jobs[1:]); err != nil {
+				return err
+			}
+		}
+		registered, err := c.job(ctx, *job.ID)
+		if err != nil {
+			return err
+		}
+		if registered == nil {
+			continue
+		}
+		before = registered
+		if _, _, err := c.client.Jobs().Deregister(*job.ID, false, writes(ctx)); err != nil {
+			return c.explain("stop job "+*job.ID, err)
+		}
+		c.Say("stopping job %s", *job.ID)
+	}
+	if err := c.ended(ctx, jobs); err != nil {
+		return err
+	}
+	var swept error
+	if !keep && before != nil {
+		swept = c.sweep(ctx, before.Meta[nomad.MetaPackage])
+	}
+	for _, job := range jobs {
+		if _, _, err := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); err != nil && !notFound(err) {
+			return c.explain("remove job "+*job.ID, err)
+		}
+	}
+	return swept
+}
+
+// ended waits until nothing of the jobs runs any more.
+func (c *Cluster) ended(ctx context.Context, jobs []*api.Job) error {
+	return c.wait(ctx, func() (bool, string, error) {
+		var running []string
+		for _, job := range jobs {
+			all, err := c.allocations(ctx, *job.ID)
+			if err != nil {
+				return false, "", err
+			}
+			for _, a := range all {
+				if live(a) {
+					running = append(running, fmt.Sprintf("%s on %s", a.Name, a.NodeName))
+				}
+			}
+		}
+		return len(running) == 0, "still running: " + strings.Join(running, ", "), nil
+	}, "stop the fleet")
+}
+
+// sweep runs a job on every node that removes the fleet's folder there.
+func (c *Cluster) sweep(ctx context.Context, digest string) error {
+	job := nomad.Sweep(c.Fleet, digest)
+	if job == nil {
+		return nil
+	}
+	if err := c.register(ctx, job, nil); err != nil {
+		return err
+	}
+	var left []string
+	err := c.wait(ctx, func() (bool, string, error) {
+		all, err := c.allocations(ctx, *job.ID)
+		if err != nil {
+			return false, "", err
+		}
+		registered, err := c.job(ctx, *job.ID)
+		if err != nil || registered == nil {
+			return false, "its job is gone", err
+		}
+		left = nil
+		for _, a := range all {
+			if live(a) {
+				return false, "still running on " + a.NodeName, nil
+			}
+			if a.ClientStatus != api.AllocClientStatusComplete {
+				left = append(left, fmt.Sprintf("%s (%s)", a.NodeName, last(a)))
+			}
+		}
+		evaluations, _, err := c.client.Jobs().Evaluations(*job.ID, query(ctx))
+		pending := slices.ContainsFunc(evaluations, func(e *api.Evaluation) bool { return e.Status == api.EvalStatusPending })
+		return len(evaluations) > 0 && !pending, "it is being placed", c.explain("watch job "+*job.ID, err)
+	}, "remove the fleet's files")
+	if _, _, e := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); e != nil {
+		err = errors.Join(err, c.explain("remove job "+*job.ID, e))
+	}
+	if err != nil {
+		return err
+	}
+	nodes, _, err := c.client.Nodes().List(query(ctx))
+	if err != nil {
+		return c.explain("list nodes", err)
+	}
+	for _, n := range nodes {
+		if n.Status != api.NodeStatusReady {
+			left = append(left, fmt.Sprintf("%s (%s)", n.Name, n.Status))
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("the fleet is stopped, but %s may be left on %s: run `misstep fleet down` again when they are back, or remove "+
+			"it there", nomad.Work(c.Fleet), strings.Join(left, ", "))
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/api"
+
+	"misstep/deploy/nomad"
+)
+
+// Up registers the fleet's jobs, first that of the coordinators, and waits until all of them run healthily. What runs already and
+// has not changed stays as it is.
+func (c *Cluster) Up(ctx context.Context, digest string) error {
+	if err := c.checkArtefact(ctx, digest); err != nil {
+		return err
+	}
+	if err := c.checkSecrets(ctx); err != nil {
+		return err
+	}
+	jobs := nomad.Jobs(c.Fleet, digest)
+	for _, job := range jobs {
+		before, err := c.job(ctx, *job.ID)
+		if err != nil {
+			return err
+		}
+		if err := c.register(ctx, job, before); err != nil {
+			return err
+		}
+		if job == jobs[0] { // runners without coordinators would wait anyway, and fail if these cannot be had
+			if err := c.settled(ctx, *job.ID); err != nil {
+				return err
+			}
+		}
+	}
+	for _, job := range jobs[1:] {
+		if err := c.settled(ctx, *job.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkArtefact returns an error if the web server says that it has no such package. A server that this machine does not reach may
+// be reached by the nodes.
+func (c *Cluster) checkArtefact(ctx context.Context, digest string) error {
+	folder := c.Fleet.GetArtefacts().GetUrl()
+	if folder == "" {
+		return nil
+	}
+	name := nomad.PackageName(digest)
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimSuffix(folder, "/")+"/"+name, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("artefacts.url: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		if ctx.Err() == nil {
+			c.Say("this machine does not reach the package, the nodes must: %v", err)
+		}
+		return ctx.Err()
+	}
+	if err := response.Body.Close(); err != nil {
+		return err
+	}
+	if response.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%s has no %s: `misstep fleet package -o DIR` makes it, put it there", folder, name)
+	}
+	return nil
+}
+
+// secrets lists the items that the fleet's jobs need of their Nomad variables, by path.
+func (c *Cluster) secrets() map[string][]string {
+	all := map[string][]string{}
+	put := func(job string, lists ...[]string) {
+		if items := slices.Concat(lists...); len(items) > 0 {
+			all[nomad.VariablePath(job)] = items
+		}
+	}
+	coordinators := c.Fleet.GetCoordinators()
+	put(nomad.CoordinatorJob(c.Fleet), coordinators.GetSecrets(), coordinators.GetSecretFiles())
+	for _, g := range c.Fleet.GetRunners() {
+		put(nomad.RunnerJob(c.Fleet, g.GetName()), g.GetSecrets(), g.GetSecretFiles())
+	}
+	return all
+}
+
+// checkSecrets returns an error that names the items of Nomad variables that are missing. Tasks would wait for them without a word.
+func (c *Cluster) checkSecrets(ctx context.Context) error {
+	var errs []error
+	needed := c.secrets()
+	for _, path := range slices.Sorted(maps.Keys(needed)) {
+		variable, _, err := c.client.Variables().Peek(path, query(ctx))
+		if refused, ok := errors.AsType[api.UnexpectedResponseError](err); ok && refused.StatusCode() == http.StatusForbidden {
+			c.Say("the token may not read the variable %s; the jobs need its items %s", path, strings.Join(needed[path], ", "))
+			continue
+		}
+		if err != nil {
+			return c.explain("read variable "+path, err)
+		}
+		var missing []string
+		for _, item := range needed[path] {
+			if variable == nil || variable.Items[item] == "" {
+				missing = append(missing, item)
+			}
+		}
+		if len(missing) > 0 {
+			errs = append(errs, fmt.Errorf("variable %s has no %s: `nomad var put %s %s=…`, or `--put-secrets` with them in the "+
+				"environment", path, strings.Join(missing, ", "), path, strings.Join(missing, "=… ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// PutSecrets writes the secrets that the fleet's jobs name, and that this process's environment has, to the jobs' Nomad variables.
+// Other items stay.
+func (c *Cluster) PutSecrets(ctx context.Context) error {
+	needed := c.secrets()
+	for _, path := range slices.Sorted(maps.Keys(needed)) {
+		variable, _, err := c.client.Variables().Peek(path, query(ctx))
+		if err != nil {
+			return c.explain("read variable "+path, err)
+		}
+		if variable == nil {
+			variable = api.NewVariable(path)
+		}
+		changed := false
+		for _, item := range needed[path] {
+			if value := os.Getenv(item); value != "" && value != variable.Items[item] {
+				variable.Items[item], changed = value, true
+			}
+		}
+		if !changed {
+			continue
+		}
+		if _, _, err := c.client.Variables().CheckedUpdate(variable, writes(ctx)); err != nil {
+			return c.explain("write variable "+path, err)
+		}
+		c.Say("wrote variable %s", path)
+	}
+	return nil
+}
