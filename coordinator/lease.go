@@ -25,7 +25,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	if err := checkSynchronize(req); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	runner := reporterOf(ctx, req.GetRunner())
+	runner := s.reporterOf(ctx, req.GetRunner())
 	me := runner.holder()
 	ctx = logctx.With(ctx, slog.String("runner", me))
 	drain, called := s.isDraining(), s.config.Clock()

@@ -101,7 +101,7 @@ func (t *liveTable) heard(self string, all *misstepv1.Coordinators) {
 			continue
 		}
 		for _, r := range c.GetRunners() {
-			runner := reporter{r.GetRunner(), r.GetOwner()}
+			runner := reporter{Runner: r.GetRunner(), owner: r.GetOwner()}
 			if at := r.GetLastCall().AsTime(); at.After(others[runner.holder()].at) {
 				others[runner.holder()] = liveRunner{runner, r.GetNotReady(), at}
 			}

@@ -2,8 +2,10 @@ package coordinator
 
 import (
 	"context"
+	"time"
 
 	"misstep/coordinator/access"
+	"misstep/coordinator/custody"
 	"misstep/coordinator/plausible"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -15,16 +17,22 @@ type reporter struct {
 	// owner is who authenticated; empty where nobody does. Whoever has its credential may run several runners, and is trusted with
 	// what is theirs, not with what is others'.
 	owner string
+	// receipts that its evidence must have; nil if it needs none.
+	receipts *custody.Receipts
 }
 
 // reporterOf returns the runner that a call is from. What it says of itself is not proved, so its leases belong to its id together
 // with its owner.
-func reporterOf(ctx context.Context, r *misstepv1.Runner) reporter {
+func (s *Server) reporterOf(ctx context.Context, r *misstepv1.Runner) reporter {
 	caller := access.From(ctx)
 	if caller.Kind == access.Local {
 		return reporter{Runner: r}
 	}
-	return reporter{r, caller.Name}
+	known := reporter{Runner: r, owner: caller.Name}
+	if !custody.MayWrite(caller) {
+		known.receipts = s.config.Receipts
+	}
+	return known
 }
 
 // holder under which its leases are stored.
@@ -40,6 +48,9 @@ func (r reporter) unfit(l *store.Lease, one report) error {
 	}
 	o := one.GetOutcome()
 	err := plausible.Outcome(o, l.Recipe)
+	if err == nil && r.receipts != nil {
+		err = r.receipts.Check(r.owner, o.GetEvidence())
+	}
 	if err == nil && len(one.hits) > 0 {
 		err = plausible.Digest(o, l.Recipe)
 	}
@@ -47,10 +58,13 @@ func (r reporter) unfit(l *store.Lease, one report) error {
 }
 
 // stored returns what is stored of an outcome. That it names its recipe is checked where it shows a finding; elsewhere the claim is
-// left out, as the trial has the recipe itself.
+// left out, as the trial has the recipe itself. Receipts have done their work.
 func (r reporter) stored(o *misstepv1.Outcome, hits int) *misstepv1.Outcome {
 	if r.known() && hits == 0 {
 		o.RecipeDigest = ""
+	}
+	for _, e := range o.GetEvidence() {
+		e.Receipt = nil
 	}
 	return o
 }
@@ -62,4 +76,13 @@ func (r reporter) failure(f *misstepv1.InfrastructureFailure) *misstepv1.Infrast
 		f.Permanent = false
 	}
 	return f
+}
+
+// LeasesOf returns the leases that the runners of an owner hold.
+func (s *Server) LeasesOf(ctx context.Context, owner string) (all []*store.Lease, err error) {
+	err = s.read(ctx, func(tx store.Tx, _ time.Time) error {
+		all, err = tx.Leases(store.LeaseFilter{Owner: owner})
+		return err
+	})
+	return all, err
 }

@@ -23,6 +23,7 @@ import (
 
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/catalogue"
+	"misstep/coordinator/custody"
 	"misstep/coordinator/notify"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
@@ -58,6 +59,8 @@ type Config struct {
 	Trees *catalogue.Trees
 	// Logger receives events; nil discards them.
 	Logger *slog.Logger
+	// Receipts, unless nil, prove which evidence a runner wrote that is not trusted with everything.
+	Receipts *custody.Receipts
 	// Metrics are told what the server does; nil are none.
 	Metrics Metrics
 }

@@ -14,6 +14,7 @@ import (
 
 	"misstep/coordinator"
 	"misstep/coordinator/access"
+	"misstep/coordinator/custody"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -39,17 +40,21 @@ func (d *drops) Batch(int)                        {}
 
 // strangers is a coordinator with a campaign of several trials, which runners of several owners call.
 type strangers struct {
-	t      *testing.T
-	server *coordinator.Server
-	store  store.Store
-	drops  *drops
-	id     string // of the campaign
+	t        *testing.T
+	server   *coordinator.Server
+	store    store.Store
+	drops    *drops
+	receipts *custody.Receipts
+	id       string // of the campaign
 }
 
 func newStrangers(t *testing.T, trials uint64) *strangers {
 	t.Helper()
 	s := &strangers{t: t, store: memory.New(), drops: &drops{by: map[string]int{}}}
-	s.server = coordinator.New(coordinator.Config{Store: s.store, Metrics: s.drops})
+	var err error
+	s.receipts, err = custody.OpenReceipts(t.Context(), s.store)
+	require.NoError(t, err)
+	s.server = coordinator.New(coordinator.Config{Store: s.store, Metrics: s.drops, Receipts: s.receipts})
 	sub, err := s.server.SubmitCampaign(t.Context(), submission(trials))
 	require.NoError(t, err)
 	s.id = sub.GetCampaignId()
@@ -182,6 +187,31 @@ func TestOneStrangerDoesNotGiveATrialUp(t *testing.T) {
 	assert.Empty(t, s.trials())
 }
 
+// An outcome names the evidence that its own owner wrote, and no other.
+func TestEvidenceHasReceipts(t *testing.T) {
+	for name, c := range map[string]struct {
+		receipt func(*custody.Receipts) []byte
+		ok      bool
+	}{
+		"own":             {func(r *custody.Receipts) []byte { return r.Of("runner a", digest("a"), 3) }, true},
+		"another owner's": {func(r *custody.Receipts) []byte { return r.Of("runner b", digest("a"), 3) }, false},
+		"of another blob": {func(r *custody.Receipts) []byte { return r.Of("runner a", digest("b"), 3) }, false},
+		"of another size": {func(r *custody.Receipts) []byte { return r.Of("runner a", digest("a"), 4) }, false},
+		"none":            {func(*custody.Receipts) []byte { return nil }, false},
+	} {
+		s := newStrangers(t, 1)
+		held := s.call("a", "r", 1)
+		o := cleanOf(held[0])
+		o.Evidence = []*misstepv1.Evidence{{Name: "x", Digest: digest("a"), Size: 3, Receipt: c.receipt(s.receipts)}}
+		s.call("a", "r", 0, ended(held[0], o))
+		trials := s.trials()
+		require.Equal(t, c.ok, len(trials) == 1, name)
+		if c.ok {
+			assert.Empty(t, trials[0].GetOutcome().GetEvidence()[0].GetReceipt(), "receipts are not kept")
+		}
+	}
+}
+
 func TestEvidenceNames(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"hs_err.log": true, "größe.txt": true, "a b": true,
@@ -191,7 +221,7 @@ func TestEvidenceNames(t *testing.T) {
 		s := newStrangers(t, 1)
 		held := s.call("a", "r", 1)
 		o := cleanOf(held[0])
-		o.Evidence = []*misstepv1.Evidence{{Name: name, Digest: digest("a")}}
+		o.Evidence = []*misstepv1.Evidence{{Name: name, Digest: digest("a"), Receipt: s.receipts.Of("runner a", digest("a"), 0)}}
 		s.call("a", "r", 0, ended(held[0], o))
 		assert.Equal(t, ok, len(s.trials()) == 1, "%q", name)
 	}

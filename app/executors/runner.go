@@ -70,7 +70,8 @@ func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runn
 	}
 	clock := runner.SystemClock{}
 	ready := runner.Require(routed, required...)
-	logged := runner.Log(runner.Stamp(runner.Recover(ready), clock, host), c.Logger, clock)
+	stamped := c.Station.Receipts.Executor(runner.Stamp(runner.Recover(ready), clock, host))
+	logged := runner.Log(stamped, c.Logger, clock)
 	if c.Metrics != nil {
 		logged = c.Metrics.Executor(logged, slots)
 	}

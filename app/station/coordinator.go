@@ -25,6 +25,7 @@ import (
 	"misstep/coordinator/accounts"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/catalogue"
+	"misstep/coordinator/custody"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
@@ -115,6 +116,12 @@ func Open(
 		KeepAudit: place.Accounts.KeepAudit,
 	})
 	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what is refused too
+	guarded := place.asks()
+	if guarded {
+		if config.Receipts, err = custody.OpenReceipts(ctx, config.Store); err != nil {
+			return nil, errors.Join(err, st.Close())
+		}
+	}
 	server := grpc.NewServer(options...)
 	c := coordinator.New(config)
 	c.Register(server)
@@ -126,7 +133,11 @@ func Open(
 	if kept.Bucket != nil {
 		answers = append(answers, remote.Signing(kept.Bucket))
 	}
-	misstepv1.RegisterCorpusServiceServer(server, remote.NewServer(blobs, answers...))
+	served := remote.NewServer(blobs, answers...)
+	if guarded {
+		served = custody.NewService(served, custody.NewGuard(c.LeasesOf, blobs, time.Now), config.Receipts)
+	}
+	misstepv1.RegisterCorpusServiceServer(server, served)
 	serving := health.NewServer()
 	watchHealth := observe.Health(server, serving, c.CheckReadiness)
 	if observed {

@@ -32,6 +32,8 @@ type Station struct {
 	Leases misstepv1.LeaseServiceClient
 	// Blobs is the coordinator's corpus.
 	Blobs corpus.Store
+	// Receipts of the blobs that were written to a coordinator that asks for them.
+	Receipts *Receipts
 	// Remote means another process, which has neither this machine's catalogues nor a runner here.
 	Remote bool
 	// Close ends the connection. What was answered is durable, so an error here loses nothing.
@@ -58,12 +60,14 @@ func DialWith(options []grpc.DialOption, addrs ...string) (*Station, error) {
 }
 
 func client(conn *grpc.ClientConn, close func()) *Station {
+	receipts := newReceipts()
 	return &Station{
 		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
 		Access:             misstepv1.NewAccessServiceClient(conn),
 		Catalogue:          misstepv1.NewCatalogueServiceClient(conn),
 		Leases:             misstepv1.NewLeaseServiceClient(conn),
-		Blobs:              remote.Client(conn),
+		Blobs:              remote.Client(conn, remote.WithReceipts(receipts.add)),
+		Receipts:           receipts,
 		Close:              close,
 	}
 }

@@ -269,6 +269,8 @@ type LeaseFilter struct {
 	Runner   string
 	// Runners, unless empty, matches the leases of any of them.
 	Runners []string
+	// Owner matches the leases of all runners of an owner (see Holder).
+	Owner string
 	// ExpiredAt matches leases whose deadline is not after it.
 	ExpiredAt time.Time
 }
@@ -276,7 +278,7 @@ type LeaseFilter struct {
 // Matches reports whether a lease matches the filter.
 func (f LeaseFilter) Matches(l *Lease) bool {
 	return (f.Campaign == "" || l.Job.Campaign == f.Campaign) && (f.Runner == "" || l.Runner == f.Runner) &&
-		(len(f.Runners) == 0 || slices.Contains(f.Runners, l.Runner)) &&
+		(len(f.Runners) == 0 || slices.Contains(f.Runners, l.Runner)) && (f.Owner == "" || f.Owner == Owner(l.Runner)) &&
 		(f.ExpiredAt.IsZero() || !l.Deadline.After(f.ExpiredAt))
 }
 

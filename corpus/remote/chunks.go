@@ -131,9 +131,9 @@ func (c *client) Chunks(ctx context.Context, digest corpus.Digest) ([]chunk.Chun
 
 // OpenRange returns length bytes of a blob from an offset on. They are not verified.
 func (c *client) OpenRange(ctx context.Context, digest corpus.Digest, offset, length int64) (io.ReadCloser, error) {
-	if !c.streams.Load() {
+	if !c.reads.Load() {
 		r, err := c.http.OpenRange(ctx, c.signRead(digest), offset, length)
-		if !c.signsNot(err) {
+		if !signsNot(&c.reads, err) {
 			return r, named("open remote blob "+digest.String(), err)
 		}
 	}

@@ -22,8 +22,10 @@ import (
 type client struct {
 	service misstepv1.CorpusServiceClient
 	http    direct.Client
-	// streams is true once the server has said that it signs no requests: blobs go through it.
-	streams atomic.Bool
+	// reads and writes are true once the server has said that it signs no requests for them: blobs go through it.
+	reads, writes atomic.Bool
+	// wrote is called with the server's receipt for each blob that was written through it; nil is not.
+	wrote func(digest corpus.Digest, receipt []byte)
 }
 
 // Client returns the corpus at the other end of connection. Where the server signs requests, the blobs themselves go straight
@@ -39,6 +41,11 @@ func Client(connection grpc.ClientConnInterface, options ...ClientOption) corpus
 
 // ClientOption configures a client.
 type ClientOption func(*client)
+
+// WithReceipts calls wrote with the server's receipt for each blob that is written through it, from any goroutine.
+func WithReceipts(wrote func(digest corpus.Digest, receipt []byte)) ClientOption {
+	return func(c *client) { c.wrote = wrote }
+}
 
 // WithHTTP makes signed requests with h; the default is the zero direct.Client.
 func WithHTTP(h direct.Client) ClientOption { return func(c *client) { c.http = h } }
@@ -71,9 +78,9 @@ func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus
 }
 
 func (c *client) Open(ctx context.Context, digest corpus.Digest) (io.ReadCloser, int64, error) {
-	if !c.streams.Load() {
+	if !c.reads.Load() {
 		r, size, err := c.openDirect(ctx, digest)
-		if !c.signsNot(err) {
+		if !signsNot(&c.reads, err) {
 			return r, size, err
 		}
 	}
@@ -137,7 +144,7 @@ func (c *client) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corp
 	if err := ctx.Err(); err != nil {
 		return corpus.Digest{}, 0, err
 	}
-	if c.streams.Load() && !want.IsZero() {
+	if c.writes.Load() && !want.IsZero() {
 		size, err := c.write(ctx, r, want)
 		if err != nil {
 			return corpus.Digest{}, 0, err
@@ -149,12 +156,12 @@ func (c *client) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corp
 		return corpus.Digest{}, 0, fmt.Errorf("put remote blob: %w", err)
 	}
 	defer p.done()
-	if !c.streams.Load() {
+	if !c.writes.Load() {
 		err := c.putDirect(ctx, p)
 		if err == nil {
 			return p.digest, p.size, nil
 		}
-		if !c.signsNot(err) {
+		if !signsNot(&c.writes, err) {
 			return corpus.Digest{}, 0, err
 		}
 	}
@@ -203,6 +210,9 @@ func (c *client) write(ctx context.Context, r io.Reader, want corpus.Digest) (in
 	}
 	if stored := response.GetSize(); stored != uint64(hasher.Size()) { // not negative
 		return 0, fmt.Errorf("%s: the server reports %d bytes stored of %d", action, stored, hasher.Size())
+	}
+	if c.wrote != nil && len(response.GetReceipt()) > 0 {
+		c.wrote(want, response.GetReceipt())
 	}
 	return hasher.Size(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -15,11 +16,11 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// signsNot reports whether an error means that the server signs no requests, and remembers it.
-func (c *client) signsNot(err error) bool {
+// signsNot reports whether an error means that the server signs no requests of a kind, and remembers it.
+func signsNot(streams *atomic.Bool, err error) bool {
 	not := status.Code(err) == codes.Unimplemented
 	if not {
-		c.streams.Store(true)
+		streams.Store(true)
 	}
 	return not
 }

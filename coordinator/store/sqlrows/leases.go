@@ -127,12 +127,19 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	if f.Runner != "" {
 		query, args = query+" AND runner = ?", append(args, f.Runner)
 	}
+	if f.Owner != "" { // '!' follows the space; the names of other owners may begin with this one and a space
+		query, args = query+" AND runner >= ? AND runner < ?", append(args, f.Owner+" ", f.Owner+"!")
+	}
 	if !f.ExpiredAt.IsZero() {
 		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))
 	}
 	if len(f.Runners) == 0 {
 		rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
-		return whole(t, rows, err)
+		all, err := whole(t, rows, err)
+		if f.Owner != "" {
+			all = slices.DeleteFunc(all, func(l *store.Lease) bool { return !f.Matches(l) })
+		}
+		return all, err
 	}
 	var all []*store.Lease
 	for list, runners := range lists(slices.Compact(slices.Sorted(slices.Values(f.Runners)))) {

@@ -58,6 +58,24 @@ func leases(t *testing.T, s store.Store) {
 	})
 }
 
+// ownedLeases checks that an owner's leases are those of its runners, and not those of owners whose names begin alike.
+func ownedLeases(t *testing.T, s store.Store) {
+	update(t, s, func(tx store.Tx) {
+		for i, holder := range []string{"r", "runner a r", "runner a s", "runner a b r", "runner ab r", "runner a!r r", "runner A r"} {
+			require.NoError(t, tx.PutLease(lease("L"+string(rune('0'+i)), holder, "C1", uint64(i), t0.Add(1))))
+		}
+	})
+	view(t, s, func(tx store.Tx) {
+		for owner, want := range map[string][]string{
+			"runner a": {"L1", "L2"}, "runner a b": {"L3"}, "runner ab": {"L4"}, "runner": nil, "runner a!r": {"L5"}, "x": nil,
+		} {
+			got, err := tx.Leases(store.LeaseFilter{Owner: owner})
+			require.NoError(t, err)
+			assert.ElementsMatch(t, want, ids(got, func(l *store.Lease) string { return l.ID }), owner)
+		}
+	})
+}
+
 func oneLease(t *testing.T, s store.Store) {
 	update(t, s, func(tx store.Tx) { require.NoError(t, tx.PutLease(lease("L1", "r1", "C1", 4, t0))) })
 	err := s.Update(t.Context(), func(tx store.Tx) error { return tx.PutLease(lease("L2", "r2", "C1", 4, t0)) })

@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"ready jobs", readyJobs},
 		{"reproductions", reproductions},
 		{"leases", leases},
+		{"leases of an owner", ownedLeases},
 		{"one lease for a trial", oneLease},
 		{"numbers of jobs and leases", queued},
 		{"trials", trials},

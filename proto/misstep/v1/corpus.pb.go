@@ -283,7 +283,9 @@ func (x *WriteRequest) GetData() []byte {
 type WriteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// size of the blob in bytes.
-	Size          uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	// receipt proves to a coordinator that the caller has written the blob; empty for callers who need none.
+	Receipt       []byte `protobuf:"bytes,2,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,6 +325,13 @@ func (x *WriteResponse) GetSize() uint64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *WriteResponse) GetReceipt() []byte {
+	if x != nil {
+		return x.Receipt
+	}
+	return nil
 }
 
 // SignReadsRequest names the blobs to read.
@@ -940,9 +949,10 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x04data\x18\x01 \x01(\fR\x04data\":\n" +
 	"\fWriteRequest\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"#\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"=\n" +
 	"\rWriteResponse\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x04R\x04size\",\n" +
+	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x18\n" +
+	"\areceipt\x18\x02 \x01(\fR\areceipt\",\n" +
 	"\x10SignReadsRequest\x12\x18\n" +
 	"\adigests\x18\x01 \x03(\tR\adigests\"J\n" +
 	"\x11SignReadsResponse\x125\n" +

@@ -46,6 +46,11 @@ const (
 // which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses
 // Read and Write. Whoever knows a digest may read that blob; there is no list of blobs.
 //
+// Runners. A caller who is no more than a runner reads what its leases need: their JDK, workload and agent, manifests and files.
+// For anything else the answers are those for a blob that is not stored. It writes while it holds leases, within their limits, and
+// through this service: SignWrites fails with UNIMPLEMENTED. For each blob that it writes it gets a receipt, which the evidence of
+// its outcomes must have.
+//
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
 type CorpusServiceClient interface {
@@ -188,6 +193,11 @@ func (c *corpusServiceClient) AddEntry(ctx context.Context, in *AddEntryRequest,
 // with HTTP requests that this server has signed, each for one blob and for a bounded time; a write also for its size and digest,
 // which the object store verifies. Where the blobs are not in a bucket, both calls fail with UNIMPLEMENTED, and the client uses
 // Read and Write. Whoever knows a digest may read that blob; there is no list of blobs.
+//
+// Runners. A caller who is no more than a runner reads what its leases need: their JDK, workload and agent, manifests and files.
+// For anything else the answers are those for a blob that is not stored. It writes while it holds leases, within their limits, and
+// through this service: SignWrites fails with UNIMPLEMENTED. For each blob that it writes it gets a receipt, which the evidence of
+// its outcomes must have.
 //
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.

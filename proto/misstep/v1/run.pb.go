@@ -1470,7 +1470,9 @@ type Evidence struct {
 	// digest of the blob, "sha256:" and 64 hex digits.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
 	// size in bytes.
-	Size          uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	Size uint64 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
+	// receipt of the blob's writing, as proof that the runner wrote it; coordinators do not keep it. See CorpusService.
+	Receipt       []byte `protobuf:"bytes,4,opt,name=receipt,proto3" json:"receipt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1524,6 +1526,13 @@ func (x *Evidence) GetSize() uint64 {
 		return x.Size
 	}
 	return 0
+}
+
+func (x *Evidence) GetReceipt() []byte {
+	if x != nil {
+		return x.Receipt
+	}
+	return nil
 }
 
 // PerturbationReport reports what a perturbation did, as proof that it acted.
@@ -2146,11 +2155,12 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\avirtual\x18\v \x01(\bR\avirtual\"F\n" +
 	"\x12ApplicationFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"J\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"d\n" +
 	"\bEvidence\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
-	"\x04size\x18\x03 \x01(\x04R\x04size\"\xc8\x05\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x18\n" +
+	"\areceipt\x18\x04 \x01(\fR\areceipt\"\xc8\x05\n" +
 	"\x12PerturbationReport\x12\x1a\n" +
 	"\bstrategy\x18\x01 \x01(\tR\bstrategy\x12\x12\n" +
 	"\x04seed\x18\x02 \x01(\x04R\x04seed\x12E\n" +

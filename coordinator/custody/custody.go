@@ -1,0 +1,171 @@
+// Package custody decides which blobs a runner may read and write, where runners authenticate and are not trusted with everything.
+//
+// A runner reads what its leases need: the trees of their JDKs, workloads and agents. It writes evidence while it holds leases, as
+// much as their limits allow, and gets a receipt for each blob, without which no outcome may name it. Nothing tells it whether any
+// other blob exists.
+package custody
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"misstep/coordinator/access"
+	"misstep/coordinator/plausible"
+	"misstep/coordinator/store"
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	// fresh is how long what an owner held is good for reading and writing more: its leases may have ended meanwhile.
+	fresh = time.Minute
+	// again is the least time between two questions to the store about one owner, however often it asks.
+	again = time.Second
+	// owners whose leases are remembered; others are asked for again.
+	owners = 4096
+)
+
+// MayRead reports whether a caller reads any blob whose digest it knows. Others read what their leases need.
+func MayRead(c *access.Caller) bool {
+	return c.Kind == access.Local || c.May(misstepv1.Role_ROLE_VIEWER, "")
+}
+
+// MayWrite reports whether a caller writes any blob. Others write evidence, and need receipts for it.
+func MayWrite(c *access.Caller) bool {
+	return c.Kind == access.Local || c.May(misstepv1.Role_ROLE_HUNTER, "") || c.May(misstepv1.Role_ROLE_TRIAGER, "")
+}
+
+// Guard knows what the leases of each owner allow. It is safe for concurrent use.
+type Guard struct {
+	leases func(ctx context.Context, owner string) ([]*store.Lease, error)
+	clock  func() time.Time
+	trees  *trees
+	held   *lru.Cache[string, *holding]
+	mu     sync.Mutex // for adding to held
+}
+
+// NewGuard returns a guard. leases returns those that an owner's runners hold now; blobs has the manifests of their trees.
+func NewGuard(
+	leases func(ctx context.Context, owner string) ([]*store.Lease, error), blobs corpus.Opener, clock func() time.Time,
+) *Guard {
+	held, err := lru.New[string, *holding](owners)
+	if err != nil {
+		panic(err) // the size is not positive
+	}
+	return &Guard{leases: leases, clock: clock, trees: newTrees(blobs), held: held}
+}
+
+// holding is what an owner's leases allow.
+type holding struct {
+	mu    sync.Mutex
+	asked time.Time // of the store
+	// roots are the manifests of the trees that its leases need.
+	roots map[corpus.Digest]bool
+	// leases by id, and what they allow altogether.
+	leases map[string]bool
+	most   plausible.Evidence
+	// left of what its leases have allowed so far.
+	left plausible.Evidence
+}
+
+func (g *Guard) holding(owner string) *holding {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	h, ok := g.held.Get(owner)
+	if !ok {
+		h = &holding{}
+		g.held.Add(owner, h)
+	}
+	return h
+}
+
+// ask brings a holding up to date. It waits rather than asking the store too often. The caller holds h.mu.
+func (g *Guard) ask(ctx context.Context, owner string, h *holding) error {
+	if pause := again - g.clock().Sub(h.asked); !h.asked.IsZero() && pause > 0 {
+		t := time.NewTimer(min(pause, again))
+		defer t.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+	all, err := g.leases(ctx, owner)
+	if err != nil {
+		return err
+	}
+	before := h.leases
+	h.asked, h.roots, h.leases, h.most = g.clock(), map[corpus.Digest]bool{}, map[string]bool{}, plausible.Evidence{}
+	for _, l := range all {
+		h.leases[l.ID] = true
+		for _, text := range []string{l.Recipe.GetJdk().GetDigest(), l.Recipe.GetWorkload().GetDigest(), l.Recipe.GetAgentDigest()} {
+			if d, err := corpus.ParseDigest(text); err == nil {
+				h.roots[d] = true
+			}
+		}
+		a := plausible.Allowance(l.Recipe)
+		h.most.Blobs, h.most.Bytes = h.most.Blobs+a.Blobs, h.most.Bytes+a.Bytes
+		if !before[l.ID] {
+			h.left.Blobs, h.left.Bytes = h.left.Blobs+a.Blobs, h.left.Bytes+a.Bytes
+		}
+	}
+	h.left.Blobs, h.left.Bytes = min(h.left.Blobs, h.most.Blobs), min(h.left.Bytes, h.most.Bytes)
+	return nil
+}
+
+// ReadsOf returns those of some blobs that an owner's leases need, in order.
+func (g *Guard) ReadsOf(ctx context.Context, owner string, digests []corpus.Digest) ([]corpus.Digest, error) {
+	h := g.holding(owner)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	needed := func() (found []corpus.Digest) {
+		trees := g.trees.of(ctx, h.roots)
+		for _, d := range digests {
+			if h.roots[d] || slices.ContainsFunc(trees, func(files fileSet) bool { return files.has(d) }) {
+				found = append(found, d)
+			}
+		}
+		return found
+	}
+	stale := g.clock().Sub(h.asked) > fresh
+	if !stale {
+		if found := needed(); len(found) == len(digests) {
+			return found, nil
+		}
+	}
+	if err := g.ask(ctx, owner, h); err != nil {
+		return nil, err
+	}
+	return needed(), nil
+}
+
+// Begins reports whether an owner may write another blob, and counts it.
+func (g *Guard) Begins(ctx context.Context, owner string) (bool, error) {
+	return g.take(ctx, owner, plausible.Evidence{Blobs: 1})
+}
+
+// Writes reports whether an owner may write n bytes more, and counts them.
+func (g *Guard) Writes(ctx context.Context, owner string, n int) (bool, error) {
+	return g.take(ctx, owner, plausible.Evidence{Bytes: uint64(max(0, n))})
+}
+
+func (g *Guard) take(ctx context.Context, owner string, a plausible.Evidence) (bool, error) {
+	h := g.holding(owner)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	enough := func() bool { return h.left.Blobs >= a.Blobs && h.left.Bytes >= a.Bytes && len(h.leases) > 0 }
+	if g.clock().Sub(h.asked) > fresh || !enough() {
+		if err := g.ask(ctx, owner, h); err != nil {
+			return false, err
+		}
+	}
+	if !enough() {
+		return false, nil
+	}
+	h.left.Blobs, h.left.Bytes = h.left.Blobs-a.Blobs, h.left.Bytes-a.Bytes
+	return true, nil
+}
