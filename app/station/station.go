@@ -6,13 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
-	"misstep/app/observe"
 	"misstep/bundle/share"
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
@@ -83,12 +79,7 @@ func EmbedAt(place Place, config coordinator.Config) (*Station, error) {
 	if err != nil {
 		return nil, err
 	}
-	pipe := bufconn.Listen(1 << 20)
-	go func() { _ = s.server.Serve(pipe) }() // ends with ErrServerStopped at close
-	conn, err := grpc.NewClient("passthrough:embedded", append(observe.TraceDialOptions(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
-		MessageSizes)...)
+	conn, err := within(s.server)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

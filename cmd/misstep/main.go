@@ -15,6 +15,7 @@ import (
 	"misstep/app/observe"
 	"misstep/app/sharing"
 	"misstep/app/station"
+	"misstep/coordinator/access"
 	"misstep/deploy/jdk"
 )
 
@@ -37,6 +38,12 @@ type cli struct {
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`
 	Fleet       fleetCommand       `cmd:"" help:"Run coordinators and runners on a Nomad cluster."`
 	Store       storeCommand       `cmd:"" help:"Copy, back up, restore and tidy up a coordinator's store."`
+	Login       loginCommand       `cmd:"" help:"Log in at a coordinator, by the page of its OpenID provider."`
+	Logout      logoutCommand      `cmd:"" help:"Forget the login at a coordinator, and end it at the provider."`
+	Whoami      whoamiCommand      `cmd:"" help:"Show who a coordinator takes this user for, and what they may do there."`
+	Token       tokenCommand       `cmd:"" help:"Make, list and revoke tokens, by which scripts and runners call a coordinator."`
+	Access      accessCommand      `cmd:"" help:"Grant roles at a coordinator to people and groups."`
+	Audit       auditCommand       `cmd:"" help:"Show who did what at a coordinator, from where, and what was refused."`
 	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and why one takes no work."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
@@ -134,6 +141,7 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(
 			"home": "default: $XDG_DATA_HOME/misstep or ~/.local/share/misstep", "location": sharing.LocationHelp,
 			"bucket":  station.BucketHelp,
 			"sources": jdk.SourceForms,
+			"roles":   strings.Join(access.RoleNames(), ", "),
 		},
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),

@@ -30,6 +30,7 @@ type coordinatorCommand struct {
 	GCGrace time.Duration `name:"gc-grace" within:"[1h40m,)" help:"Keep blobs that were stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	notifyFlags
 	httpFlag
+	peopleFlags
 }
 
 // httpFlag serves what operators look at.
@@ -88,7 +89,13 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		logger.Warn("others on this machine see the password in --store in the list of processes",
 			"remedy", "give it in PGPASSWORD or ~/.pgpass")
 	}
-	place := station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan, Patience: startPatience}
+	people, err := c.accounts()
+	if err != nil {
+		return err
+	}
+	place := station.Place{
+		Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan, Patience: startPatience, Accounts: people,
+	}
 	s, err := station.Open(ctx, place, config, policy, trees...)
 	if err != nil {
 		return err

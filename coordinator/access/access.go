@@ -4,6 +4,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -141,4 +142,21 @@ func (g Grant) String() string {
 		return RoleName(g.Role)
 	}
 	return RoleName(g.Role) + " in " + g.Project
+}
+
+// RoleNames are the names of the roles that can be granted.
+func RoleNames() (names []string) {
+	for r := misstepv1.Role_ROLE_VIEWER; Grantable(r); r++ {
+		names = append(names, RoleName(r))
+	}
+	return names
+}
+
+// ParseRole returns the role with a name as RoleName writes it; the error lists those that can be granted.
+func ParseRole(name string) (misstepv1.Role, error) {
+	r := misstepv1.Role(misstepv1.Role_value["ROLE_"+strings.ToUpper(name)])
+	if !Grantable(r) || RoleName(r) != name {
+		return 0, fmt.Errorf("role %q: expected %s", name, strings.Join(RoleNames(), ", "))
+	}
+	return r, nil
 }
