@@ -166,6 +166,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 	}()
 	policy := r.config.Backoff()
+	admitted := false // a credential that ended later is waited for: whoever replaces it wants the trials to go on
 	for {
 		r.checkReadiness(checks)
 		next, err := r.synchronize(ctx, trials)
@@ -178,7 +179,8 @@ func (r *Runner) Run(ctx context.Context) error {
 			return nil
 		case err == nil:
 			policy.Reset()
-		case isRefusal(err):
+			admitted = true
+		case isRefusal(err) && !(admitted && isAboutTheCaller(err)):
 			return fmt.Errorf("synchronize with the coordinator: %w", err)
 		default:
 			patient = true
@@ -186,13 +188,19 @@ func (r *Runner) Run(ctx context.Context) error {
 				policy.Reset()
 				next = maxNextCall
 			}
-			r.config.Logger.WarnContext(ctx, "coordinator does not answer; trials keep running",
+			r.config.Logger.WarnContext(ctx, "no answer to act on from the coordinator; trials keep running",
 				"error", err, "retry_in", next, "held", len(r.held))
 		}
 		if !r.wait(ctx, next, patient) {
 			return r.stop(ctx, cancelTrials)
 		}
 	}
+}
+
+// isAboutTheCaller reports whether the coordinator refused the caller, not the call.
+func isAboutTheCaller(err error) bool {
+	code := status.Code(err)
+	return code == codes.PermissionDenied || code == codes.Unauthenticated
 }
 
 // isRefusal reports whether an error of the coordinator is permanent, so that a retry cannot succeed.

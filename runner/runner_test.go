@@ -397,6 +397,23 @@ func TestRefusalEndsTheRunner(t *testing.T) {
 	require.Error(t, a.ctx.Err(), "its trial is cancelled")
 }
 
+// A token that expires, or is replaced by another one, does not end what runs; one that was never valid ends the runner at once.
+func TestACredentialThatEndedIsWaitedFor(t *testing.T) {
+	b := start(t, 1)
+	b.call().reply("a")
+	a := b.trial()
+	for _, code := range []codes.Code{codes.Unauthenticated, codes.PermissionDenied} {
+		b.sleep().fire <- time.Time{}
+		b.call().fail(code)
+	}
+	b.sleep().fire <- time.Time{}
+	b.call().reply("a")
+	require.NoError(t, a.ctx.Err())
+	b = start(t, 1)
+	b.call().fail(codes.Unauthenticated)
+	require.ErrorContains(t, b.end(), "synchronize with the coordinator")
+}
+
 func TestPanicIsAFailure(t *testing.T) {
 	panicking := Recover(
 		ExecutorFunc(func(context.Context, *misstepv1.Recipe, func(*misstepv1.Progress)) (*misstepv1.Outcome, error) {

@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	// TokenVariable has a token, TokenFileVariable the path of a file with one, which is read for each call.
-	TokenVariable     = "MISSTEP_TOKEN"
+	// TokenVariable has a token.
+	TokenVariable = "MISSTEP_TOKEN"
+	// TokenFileVariable has the path of a file with one, which is read for each call.
 	TokenFileVariable = "MISSTEP_TOKEN_FILE"
 
 	// refreshBefore is how long before its end a login is refreshed.
@@ -71,8 +72,8 @@ func (b *bearer) GetRequestMetadata(ctx context.Context, _ ...string) (map[strin
 		return nil, nil
 	}
 	if !b.local && grpccredentials.CheckSecurityLevel(info.AuthInfo, grpccredentials.PrivacyAndIntegrity) != nil {
-		return nil, status.Errorf(codes.Unauthenticated, "a token is not sent to %s over a connection that others can read: give the "+
-			"coordinator's authority by --tls-ca, or unset %s and %s and log out", strings.Join(b.addrs, ", "), TokenVariable,
+		return nil, status.Errorf(codes.Unauthenticated, "a token is not sent to %s over a connection that others can read: give "+
+			"the coordinator's authority by --tls-ca, or unset %s and %s and log out", strings.Join(b.addrs, ", "), TokenVariable,
 			TokenFileVariable)
 	}
 	return map[string]string{"authorization": "Bearer " + token}, nil
@@ -152,7 +153,8 @@ func refresh(ctx context.Context, c Credential) (Credential, error) {
 	if err := isPrivate("the provider's URL for tokens", c.TokenURL); err != nil {
 		return c, err
 	}
-	config := oauth2.Config{ClientID: c.ClientID, Endpoint: oauth2.Endpoint{TokenURL: c.TokenURL, AuthStyle: oauth2.AuthStyleInParams}}
+	config := oauth2.Config{ClientID: c.ClientID}
+	config.Endpoint = oauth2.Endpoint{TokenURL: c.TokenURL, AuthStyle: oauth2.AuthStyleInParams}
 	token, err := config.TokenSource(withClient(ctx), &oauth2.Token{RefreshToken: c.RefreshToken, Expiry: time.Unix(1, 0)}).Token()
 	if err != nil {
 		return c, providerError(err)

@@ -61,7 +61,9 @@ func listen(t *testing.T, address string, encrypted bool) (*listener, misstepv1.
 	if encrypted {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		require.NoError(t, err)
-		template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"c.example.org"}, NotAfter: time.Now().Add(time.Hour)}
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(1), DNSNames: []string{"c.example.org"}, NotAfter: time.Now().Add(time.Hour),
+		}
 		raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 		require.NoError(t, err)
 		certificate, err := x509.ParseCertificate(raw)
@@ -117,8 +119,8 @@ func TestWhereATokenIsSent(t *testing.T) {
 				return
 			}
 			require.Equal(t, codes.Unauthenticated, status.Code(err))
-			assert.Contains(t, err.Error(), "a token is not sent to "+test.address+" over a connection that others can read: give the "+
-				"coordinator's authority by --tls-ca")
+			assert.Contains(t, err.Error(), "a token is not sent to "+test.address+" over a connection that others can read: give "+
+				"the coordinator's authority by --tls-ca")
 			assert.NotContains(t, err.Error(), "secret")
 			assert.Equal(t, 2, l.calls, "the call did not reach the coordinator")
 		})

@@ -74,8 +74,8 @@ func authorize(ctx context.Context, where *misstepv1.GetLoginResponse, ask func(
 	endpoint.AuthStyle = oauth2.AuthStyleInParams // a public client has no secret
 	c.TokenURL, c.RevocationURL = endpoint.TokenURL, more.Revocation
 	if endpoint.DeviceAuthURL == "" {
-		return c, errors.New("the provider does not offer the device flow (device_authorization_endpoint): ask its admin to allow it " +
-			"for the client " + printable(c.ClientID))
+		return c, errors.New("the provider does not offer the device flow (device_authorization_endpoint): ask its admin " +
+			"to allow it for the client " + printable(c.ClientID))
 	}
 	for what, address := range map[string]string{
 		"the provider's URL for devices": endpoint.DeviceAuthURL, "the provider's URL for tokens": endpoint.TokenURL,

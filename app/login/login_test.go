@@ -127,7 +127,8 @@ func TestAProviderThatNamesPlainTextURLs(t *testing.T) {
 		var issuer string
 		provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			urls := map[string]string{
-				"device_authorization_endpoint": "https://login.example.org/device", "token_endpoint": "https://login.example.org/token",
+				"device_authorization_endpoint": "https://login.example.org/device",
+				"token_endpoint":                "https://login.example.org/token",
 			}
 			urls[field] = "http://login.example.org/x"
 			w.Header().Set("Content-Type", "application/json")

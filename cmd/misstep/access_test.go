@@ -128,8 +128,8 @@ func age(t *testing.T, address string) {
 	require.NoError(t, os.WriteFile(login.File(), []byte(text), 0o600))
 }
 
-// A whole session: the first admin by the folder, people by the provider, tokens, refusals, revocations, the log of all of it; and no
-// secret is anywhere but where it belongs.
+// A whole session: the first admin by the folder, people by the provider, tokens, refusals, revocations, the log of all of it; and
+// no secret is anywhere but where it belongs.
 func TestPeopleTokensAndTheLog(t *testing.T) {
 	mock := oidctest.Start(t)
 	s := startSession(t, "--oidc-issuer", mock.Issuer(), "--oidc-client-id", mock.ClientID)
@@ -157,8 +157,8 @@ func TestPeopleTokensAndTheLog(t *testing.T) {
 	secrets = append(secrets, first.IDToken, first.RefreshToken)
 	s.run(0, "findings", "list")
 	_, text = s.run(2, "known", "remove", "B1")
-	assert.Contains(t, text, "anna@example.org may not call RemoveKnownBug: it needs the role triager in every project, granted is hunter "+
-		"in jfr, hunter in nightly, viewer; an admin can grant it with `misstep access grant`")
+	assert.Contains(t, text, "anna@example.org may not call RemoveKnownBug: it needs the role triager in every project, granted is "+
+		"hunter in jfr, hunter in nightly, viewer; an admin can grant it with `misstep access grant`")
 	_, text = s.run(2, "access", "list")
 	assert.Contains(t, text, "needs the role admin")
 	_, text = s.run(2, "token", "create", "ci", "--role", "runner")
@@ -207,7 +207,7 @@ func TestPeopleTokensAndTheLog(t *testing.T) {
 		"anna@example.org CreateToken PERMISSION_DENIED": 1, "token root RevokeToken INVALID_ARGUMENT": 1,
 	}, calls)
 	out, _ = s.run(0, "audit", "--by", "anna@example.org", "--since", "1h", "--limit", "2")
-	assert.Regexp(t, `(?m)^\d{4}-\S+ +anna@example.org +127.0.0.1 +CreateToken +PERMISSION_DENIED +name=ci grants.role=ROLE_RUNNER$`, out)
+	assert.Regexp(t, `(?m)^\d{4}-\S+ +anna@example.org +127.0.0.1 +CreateToken +PERMISSION_DENIED +name=ci grants.role=runner$`, out)
 	assert.NotContains(t, out, "RemoveKnownBug", "the newest two")
 
 	out, _ = s.run(0, "token", "revoke", root)

@@ -36,8 +36,8 @@ func (f *sinceFlag) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q: expected a time back from now such as 24h, a day such as 2026-11-26 or a time such as 2026-11-26T08:00:00Z",
-		text)
+	return fmt.Errorf("%q: expected a time back from now such as 24h, a day such as 2026-11-26 or a time such as "+
+		"2026-11-26T08:00:00Z", text)
 }
 
 // auditPage is the number of entries that are asked for at once, the most that there may be.

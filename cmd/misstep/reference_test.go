@@ -26,7 +26,9 @@ func TestReferenceOfTheCommandLine(t *testing.T) {
 
 // jsonValues says what --json of each command prints; types are messages of proto/misstep/v1 or described in place.
 var jsonValues = []struct{ command, value string }{
+	{"access list", "list of [AccessGrant](#accessgrant)"},
 	{"agent options", "`[{key, values, default, recipe, meaning}]`"},
+	{"audit", "list of [AuditEntry](#auditentry)"},
 	{"bundle diff", "`{finding, recipe, jdks, rates, files: [{field, a, b}], stacks: [{side, text}]}`"},
 	{"campaign list", "list of [CampaignStatus](#campaignstatus)"},
 	{"campaign presets", "`[{name, does, jdks: {name: JdkPreset}}]`"},
@@ -67,11 +69,14 @@ var jsonValues = []struct{ command, value string }{
 	{"store copy", "`[{table, rows, digest}]`"},
 	{"store restore", "`{blobs, copied, bytes, lost, bucket}`"},
 	{"store vacuum", "`{trials, evidence_bytes, entries, kept, spared, removed, bytes, deleted}`"},
+	{"token create", "`{secret, token: Token}`"},
+	{"token list", "list of [Token](#token)"},
 	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, assorted, rule, reason, facts: [{name, " +
 		"value}], known: [{id, title, link, versions, fixed_in, here}], finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +
 		"title}]}}]`; one element for each different report in a file and for each deadlock of a thread dump, in the order of the " +
 		"files; `cut_id` is the id of what is left of a cut report, whose `id` and `signature` are those of the " +
 		"finding that completes it; `assorted` is why reports with the signature have no bug in common; `finding` and `nearest` are the store's"},
+	{"whoami", "[WhoAmIResponse](#whoamiresponse)"},
 	{"workload add", "list of the catalogue's entries; with `--coordinator`, `[{entry: CatalogueEntry, existing}]`"},
 	{"workload list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 }
@@ -93,7 +98,7 @@ func TestReferenceOfJSON(t *testing.T) {
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
 	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Bug", "Outcome", "ReproductionStatus", "TriageDecision",
-		"JdkPreset", "RunnerStatus", "CatalogueEntry")
+		"JdkPreset", "RunnerStatus", "CatalogueEntry", "AccessGrant", "AuditEntry", "Token", "WhoAmIResponse")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
 	require.NoError(t, err)

@@ -182,7 +182,8 @@ func (c *tokenRevoke) Run(ctx context.Context, e *env) error {
 			return err
 		}
 		for _, t := range r.GetTokens() {
-			if _, err := fmt.Fprintf(e.stdout, "revoked token %s (%s) of %s\n", t.GetName(), t.GetId(), plain(t.GetMadeBy())); err != nil {
+			_, err := fmt.Fprintf(e.stdout, "revoked token %s (%s) of %s\n", t.GetName(), t.GetId(), plain(t.GetMadeBy()))
+			if err != nil {
 				return err
 			}
 		}

@@ -166,7 +166,7 @@ func TestCallsAreRefusedWithoutTheirRole(t *testing.T) {
 			assert.Equal(t, err == nil, s.by != nil, "the call reached the service")
 			if s.by != nil {
 				assert.Equal(t, test.name, s.by.Name)
-				assert.Equal(t, "bufconn", s.by.Address)
+				assert.Empty(t, s.by.Address, "inside one process")
 			}
 			s.by = nil
 			err = read(ctx, conn)
@@ -187,7 +187,9 @@ func TestWithoutAuthenticatorsCallersAreLocal(t *testing.T) {
 }
 
 func TestAnUnknownCallNeedsARoleThatNobodyHas(t *testing.T) {
-	for _, name := range []string{"", "/", "/misstep.v1.AdminService/Nothing", "/misstep.v1.Role/ROLE_ADMIN", "/a b/c", "/misstep.v1/Role"} {
+	for _, name := range []string{
+		"", "/", "/misstep.v1.AdminService/Nothing", "/misstep.v1.Role/ROLE_ADMIN", "/a b/c", "/misstep.v1/Role",
+	} {
 		assert.Empty(t, access.MethodOf(name).Roles, name)
 	}
 	assert.Equal(t, []misstepv1.Role{misstepv1.Role_ROLE_ANYONE}, access.MethodOf("/grpc.health.v1.Health/Check").Roles)

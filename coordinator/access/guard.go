@@ -128,8 +128,9 @@ func (g guard) authenticate(ctx context.Context) (*Caller, error) {
 	return nil, nil
 }
 
+// address returns the peer's, "" inside one process.
 func address(ctx context.Context) string {
-	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil && p.Addr.Network() != "bufconn" {
 		return p.Addr.String()
 	}
 	return ""
@@ -147,6 +148,14 @@ func (c *Caller) satisfies(m Method) bool {
 	return slices.ContainsFunc(m.Roles, func(role misstepv1.Role) bool {
 		return role == misstepv1.Role_ROLE_AUTHENTICATED || c.May(role, "") || m.ByProject && c.MayAnywhere(role)
 	})
+}
+
+// remedies by the kind of a caller that lacks a role.
+var remedies = map[Kind]string{
+	Local:  "an admin can do it",
+	Person: "an admin can grant it with `misstep access grant`",
+	Token:  "make a token that has it with `misstep token create`",
+	Runner: "log in, or give a token that has it",
 }
 
 // refusal says who may not do what, and what it takes.
@@ -170,6 +179,6 @@ func refusal(c *Caller, name string, m Method) string {
 	if len(has) > 0 {
 		granted = strings.Join(has, ", ")
 	}
-	return fmt.Sprintf("%s may not call %s: it needs the role %s%s, granted is %s; an admin can grant it with `misstep access grant`",
-		c.Name, call, strings.Join(needed, " or "), where, granted)
+	return fmt.Sprintf("%s may not call %s: it needs the role %s%s, granted is %s; %s", c.Name, call, strings.Join(needed, " or "),
+		where, granted, remedies[c.Kind])
 }

@@ -1,6 +1,8 @@
 package access
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -74,7 +76,7 @@ func Describe(method protoreflect.MethodDescriptor) Method {
 	return Method{Roles: roles, ByProject: byProject, Audited: audited}
 }
 
-// Services returns the services of Misstep's own proto files.
+// Services returns the services of Misstep's own proto files, by name.
 func Services() (all []protoreflect.ServiceDescriptor) {
 	protoregistry.GlobalFiles.RangeFilesByPackage("misstep.v1", func(f protoreflect.FileDescriptor) bool {
 		for i := range f.Services().Len() {
@@ -82,5 +84,6 @@ func Services() (all []protoreflect.ServiceDescriptor) {
 		}
 		return true
 	})
+	slices.SortFunc(all, func(a, b protoreflect.ServiceDescriptor) int { return cmp.Compare(a.Name(), b.Name()) })
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 	"unicode"
@@ -140,8 +141,8 @@ func checkPerson(name string) error {
 		return err
 	}
 	if access.Reserved(name) {
-		return status.Errorf(codes.InvalidArgument, "person: %q is no name of a person: no person is called anonymous or local, or "+
-			"has a space in the name", name)
+		return status.Errorf(codes.InvalidArgument, "person: %q is no name of a person: no person is called anonymous or "+
+			"local, or has a space in the name", name)
 	}
 	return nil
 }
@@ -154,12 +155,12 @@ func grants(field string, all []*misstepv1.Grant) ([]access.Grant, error) {
 	var out []access.Grant
 	for _, g := range all {
 		if !access.Grantable(g.GetRole()) {
-			return nil, status.Errorf(codes.InvalidArgument, "%s: %s cannot be granted; expected viewer, hunter, triager, runner or "+
-				"admin", field, access.RoleName(g.GetRole()))
+			return nil, status.Errorf(codes.InvalidArgument, "%s: %s cannot be granted; expected %s", field,
+				access.RoleName(g.GetRole()), strings.Join(access.RoleNames(), ", "))
 		}
 		if p := g.GetProject(); p != "" && !names.MatchString(p) {
-			return nil, status.Errorf(codes.InvalidArgument, "%s: %q is no name of a project: expected at most 64 of a-z, 0-9, ., _ "+
-				"and -, beginning with a letter or a digit", field, p)
+			return nil, status.Errorf(codes.InvalidArgument, "%s: %q is no name of a project: expected at most 64 of a-z, 0-9, "+
+				"., _ and -, beginning with a letter or a digit", field, p)
 		}
 		out = append(out, access.Grant{Project: g.GetProject(), Role: g.GetRole()})
 	}

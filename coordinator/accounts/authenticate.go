@@ -57,8 +57,8 @@ func (s *Service) Authenticate(ctx context.Context) (*access.Caller, error) {
 func (s *Service) byToken(ctx context.Context, credential string) (*access.Caller, error) {
 	id, ok := idOf(credential)
 	if !ok {
-		return nil, status.Error(codes.Unauthenticated, "the token is malformed: it has misstep_, 10 characters, _ and 52 characters; "+
-			"copy it whole")
+		return nil, status.Error(codes.Unauthenticated, "the token is malformed: it has misstep_, 10 characters, _ and 52 "+
+			"characters; copy it whole")
 	}
 	row, err := s.token(ctx, id)
 	if errors.Is(err, store.ErrNotFound) || err == nil && subtle.ConstantTimeCompare(row.Hash, hashOf(credential)) != 1 {
@@ -83,7 +83,8 @@ func (s *Service) byToken(ctx context.Context, credential string) (*access.Calle
 // byIdentity tells a person by an identity token of the provider.
 func (s *Service) byIdentity(ctx context.Context, credential string) (*access.Caller, error) {
 	if s.config.Provider == nil {
-		return nil, status.Error(codes.Unauthenticated, "people cannot log in at this coordinator: use a token that begins with misstep_")
+		return nil, status.Error(codes.Unauthenticated, "people cannot log in at this coordinator: use a token that begins with "+
+			"misstep_")
 	}
 	name, groups, err := s.config.Provider.verify(ctx, credential)
 	if err != nil {

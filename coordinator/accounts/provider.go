@@ -112,8 +112,8 @@ func (p *Provider) verify(ctx context.Context, raw string) (name string, groups 
 			expired.Expiry.UTC().Format(time.RFC3339))
 	}
 	if err != nil { // its text may quote claims of a token that is not genuine
-		return "", nil, status.Error(codes.Unauthenticated, "the identity token is not valid here: it is not signed by "+p.config.Issuer+
-			" for the client "+p.config.ClientID+"; run `misstep login`")
+		return "", nil, status.Errorf(codes.Unauthenticated, "the identity token is not valid here: it is not signed by %s for "+
+			"the client %s; run `misstep login`", p.config.Issuer, p.config.ClientID)
 	}
 	claims := map[string]any{}
 	if err := token.Claims(&claims); err != nil {
@@ -130,12 +130,12 @@ func (p *Provider) nameOf(claims map[string]any) (string, error) {
 	claim := p.config.NameClaim
 	name, _ := claims[claim].(string)
 	if name == "" {
-		return "", status.Errorf(codes.Unauthenticated, "the identity token has no claim %q: ask the provider's admin for it, or the "+
-			"coordinator's for another --oidc-name-claim", claim)
+		return "", status.Errorf(codes.Unauthenticated, "the identity token has no claim %q: ask the provider's admin for it, or "+
+			"the coordinator's for another --oidc-name-claim", claim)
 	}
 	if verified, _ := claims["email_verified"].(bool); claim == "email" && !verified {
-		return "", status.Error(codes.Unauthenticated, "the provider has not verified the email address: verify it there, or ask the "+
-			"coordinator's admin for another --oidc-name-claim")
+		return "", status.Error(codes.Unauthenticated, "the provider has not verified the email address: verify it there, or ask "+
+			"the coordinator's admin for another --oidc-name-claim")
 	}
 	if err := checkPerson(name); err != nil {
 		return "", status.Errorf(codes.Unauthenticated, "the claim %q: %s", claim, status.Convert(err).Message())

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"misstep/coordinator/access"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 const (
@@ -54,13 +56,20 @@ func collect(words []string, path string, m protoreflect.Message, nesting int) [
 		case f.Message() != nil && nesting < maxNesting && !f.IsList():
 			words = collect(words, path+string(f.Name())+".", v.Message(), nesting+1)
 		case f.Message() == nil && !f.IsList() && (naming[f.Name()] || strings.HasSuffix(string(f.Name()), "_id")):
-			words = append(words, path+string(f.Name())+"="+value(f, v))
+			leaf := string(f.Name()) + "=" + value(f, v)
+			said := slices.ContainsFunc(words, func(w string) bool { return w == leaf || strings.HasSuffix(w, "."+leaf) })
+			if !said {
+				words = append(words, path+leaf)
+			}
 		}
 	}
 	return words
 }
 
 func value(f protoreflect.FieldDescriptor, v protoreflect.Value) string {
+	if f.Enum() != nil && f.Enum().FullName() == misstepv1.Role(0).Descriptor().FullName() {
+		return access.RoleName(misstepv1.Role(v.Enum()))
+	}
 	if f.Enum() != nil {
 		if d := f.Enum().Values().ByNumber(v.Enum()); d != nil {
 			return string(d.Name())

@@ -75,8 +75,8 @@ func (s *Service) CreateToken(
 // checkNew returns the lifetime of a token that is to be made, unless it may not.
 func (s *Service) checkNew(c *access.Caller, req *misstepv1.CreateTokenRequest) (time.Duration, error) {
 	if !names.MatchString(req.GetName()) {
-		return 0, status.Errorf(codes.InvalidArgument, "name: expected at most 64 of a-z, 0-9, ., _ and -, beginning with a letter or a "+
-			"digit, got %q", access.Redact(req.GetName()))
+		return 0, status.Errorf(codes.InvalidArgument, "name: expected at most 64 of a-z, 0-9, ., _ and -, beginning with a "+
+			"letter or a digit, got %q", access.Redact(req.GetName()))
 	}
 	wanted, err := grants("grants", req.GetGrants())
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *Service) RevokeToken(
 		id = req.GetTokenId()
 	}
 	if req.GetTokenId() != "" && !tokenID.MatchString(id) {
-		return nil, status.Error(codes.InvalidArgument, "token_id: expected the 10 characters between misstep_ and the next _, or the "+
-			"whole token")
+		return nil, status.Error(codes.InvalidArgument, "token_id: expected the 10 characters between misstep_ and the next _, or "+
+			"the whole token")
 	}
 	now := s.config.Clock()
 	r := &misstepv1.RevokeTokenResponse{}

@@ -2,7 +2,6 @@ package accounts_test
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ import (
 func TestATokenIsItsCaller(t *testing.T) {
 	l := newLab(t, nil)
 	secret := l.token("ci", grant("p", hunter), grant("", viewer))
-	assert.Regexp(t, regexp.MustCompile(`^misstep_[0-9a-v]{10}_[0-9a-v]{52}$`), secret)
+	assert.Regexp(t, `^misstep_[0-9a-v]{10}_[0-9a-v]{52}$`, secret)
 	me, err := l.api.WhoAmI(l.with(secret), &misstepv1.WhoAmIRequest{})
 	require.NoError(t, err)
 	assert.Equal(t, "token ci", me.GetName())
@@ -94,7 +93,8 @@ func TestTokensThatAreNotValid(t *testing.T) {
 		require.Equal(t, codes.Unauthenticated, status.Code(err), header)
 		assert.Contains(t, status.Convert(err).Message(), "the header authorization is malformed")
 	}
-	_, err = l.api.WhoAmI(metadata.AppendToOutgoingContext(l.with(good), "authorization", "Bearer "+good), &misstepv1.WhoAmIRequest{})
+	twice := metadata.AppendToOutgoingContext(l.with(good), "authorization", "Bearer "+good)
+	_, err = l.api.WhoAmI(twice, &misstepv1.WhoAmIRequest{})
 	require.Equal(t, codes.Unauthenticated, status.Code(err), "two headers")
 	_, err = l.api.WhoAmI(l.with(good), &misstepv1.WhoAmIRequest{})
 	require.NoError(t, err)
@@ -167,7 +167,9 @@ func TestATokenDoesNoMoreThanItsMaker(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 
 	root := l.token("root", grant("", admin))
-	made, err := l.api.CreateToken(l.with(root), &misstepv1.CreateTokenRequest{Name: "ci", Grants: []*misstepv1.Grant{grant("", hunter)}})
+	made, err := l.api.CreateToken(l.with(root), &misstepv1.CreateTokenRequest{
+		Name: "ci", Grants: []*misstepv1.Grant{grant("", hunter)},
+	})
 	require.NoError(t, err)
 	assert.Equal(t, "token root", made.GetToken().GetMadeBy())
 	me, err := l.api.WhoAmI(l.with(made.GetSecret()), &misstepv1.WhoAmIRequest{})
@@ -184,7 +186,9 @@ func TestWhoRevokesWhichToken(t *testing.T) {
 	anna := access.With(t.Context(), &access.Caller{Name: "anna", Kind: access.Person, Grants: []access.Grant{{Role: hunter}}})
 	ben := access.With(t.Context(), &access.Caller{Name: "ben", Kind: access.Person, Grants: []access.Grant{{Role: hunter}}})
 	create := func() (id, secret string) {
-		r, err := l.service.CreateToken(anna, &misstepv1.CreateTokenRequest{Name: "ci", Grants: []*misstepv1.Grant{grant("", hunter)}})
+		r, err := l.service.CreateToken(anna, &misstepv1.CreateTokenRequest{
+			Name: "ci", Grants: []*misstepv1.Grant{grant("", hunter)},
+		})
 		require.NoError(t, err)
 		return r.GetToken().GetId(), r.GetSecret()
 	}
