@@ -146,13 +146,16 @@ const MaxMessage = 64 << 20
 // window is how many bytes of a message may be under way before their reader has taken the first ones.
 const window = 1 << 20
 
+// Ping is how a server probes silent connections, so that a runner that vanished holds none.
+var Ping = keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}
+
 // ServerOptions returns the options that a gRPC server needs to carry a coordinator's services. Clients may probe a silent
-// connection every ten seconds; the server probes one after thirty, so that a runner that vanished holds no connection.
+// connection every ten seconds.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveParams(Ping),
 		// Windows that are measured cost each call a ping, and large buffers for each of ten thousand connections are most of the
 		// memory.
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),

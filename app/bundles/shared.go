@@ -58,7 +58,7 @@ func (o *Opened) Close() error {
 // Open opens the bundle at path. Its shared files are looked for beside it, then in the workload of the same digest in the
 // catalogue, then in the corpus at location (see sharing.Open), which is opened only where files are still missing; they may be
 // missing there, too.
-func Open(ctx context.Context, i local.Installation, path, location string) (*Opened, error) {
+func Open(ctx context.Context, i local.Installation, path string, location sharing.Location) (*Opened, error) {
 	b, err := bundle.Open(path)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func Open(ctx context.Context, i local.Installation, path, location string) (*Op
 }
 
 // look adds places where shared files may be. One that cannot be read is reported where it is used.
-func (o *Opened) look(ctx context.Context, i local.Installation, location string) error {
+func (o *Opened) look(ctx context.Context, i local.Installation, location sharing.Location) error {
 	if missing, err := o.Missing(ctx); err != nil || len(missing) == 0 {
 		return nil //nolint:nilerr // see above
 	}
@@ -83,8 +83,8 @@ func (o *Opened) look(ctx context.Context, i local.Installation, location string
 	if missing, err := o.Missing(ctx); err != nil || len(missing) == 0 {
 		return nil //nolint:nilerr // see above
 	}
-	if !strings.Contains(location, "://") {
-		if _, err := os.Stat(location); errors.Is(err, fs.ErrNotExist) {
+	if !strings.Contains(location.Text, "://") {
+		if _, err := os.Stat(location.Text); errors.Is(err, fs.ErrNotExist) {
 			return nil // opening would create it
 		}
 	}
@@ -92,7 +92,7 @@ func (o *Opened) look(ctx context.Context, i local.Installation, location string
 	if err != nil {
 		return err
 	}
-	o.Look("corpus "+location, c)
+	o.Look("corpus "+location.Text, c)
 	o.done = done
 	return nil
 }

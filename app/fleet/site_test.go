@@ -72,6 +72,7 @@ coordinators:
   blobs: s3://%s/hunt?endpoint=%s
   lease_time: 10s
   secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]
+  environment: {MISSTEP_PLAIN_TEXT_NETWORK: "true"}
 runners:
 %s`, s.work, listener.Addr(), store, bucket.Bucket, bucket.Endpoint, runners), 0o600))
 	s.env = append(os.Environ(), "NOMAD_ADDR="+s.cluster.Address, "NOMAD_TOKEN="+s.cluster.Token, "MISSTEP_AGENT="+agent,

@@ -64,6 +64,7 @@ func play(t *testing.T) (s *scene, campaign string) {
 	s = &scene{t: t}
 	logger := slog.New(logctx.Handler(slog.NewTextHandler(&s.log, nil)))
 	metrics := observe.NewCoordinator()
+	metrics.Certificates(certificates)
 	config := coordinator.Config{Logger: logger, SyncInterval: 10 * time.Millisecond, Metrics: metrics}
 	c, err := station.Open(t.Context(), station.Place{Dir: t.TempDir()}, config, share.Policy{})
 	require.NoError(t, err)
@@ -79,6 +80,7 @@ func play(t *testing.T) (s *scene, campaign string) {
 	s.coordinator = s.start(observe.Endpoints{Metrics: metrics.Registry, Ready: c.CheckReadiness})
 
 	ofRunner := observe.NewRunner()
+	ofRunner.Certificates(certificates)
 	require.ErrorContains(t, ofRunner.CheckReadiness(t.Context()), "starting")
 	s.station, err = station.DialWith(ofRunner.DialOptions(), listener.Addr().String())
 	require.NoError(t, err)
@@ -125,6 +127,13 @@ func play(t *testing.T) (s *scene, campaign string) {
 	return s, response.GetCampaignId()
 }
 
+// certificates are one that ends in an hour, and two authorities in one file.
+func certificates(show func(what, file string, at time.Time)) {
+	show("certificate", "tls.crt", time.Now().Add(time.Hour))
+	show("authority", "ca.crt", time.Now().Add(time.Hour))
+	show("authority", "ca.crt", time.Now().Add(-time.Hour))
+}
+
 func (s *scene) start(e observe.Endpoints) string {
 	at, stop, err := e.Start("127.0.0.1:0")
 	require.NoError(s.t, err)
@@ -157,6 +166,8 @@ func TestMetricsOverHTTP(t *testing.T) {
 	} {
 		assert.True(t, slices.Contains(lines, want), "%s in\n%s", want, text)
 	}
+	assert.Regexp(t, `(?m)^misstep_certificate_expires_seconds\{file="tls.crt",what="certificate"\} 3[0-9]{3}`, text)
+	assert.Regexp(t, `(?m)^misstep_certificate_expires_seconds\{file="ca.crt",what="authority"\} -3[0-9]{3}`, text, "the first to end")
 	for _, want := range []string{
 		`misstep_store_transaction_seconds_count{access="write",result="ok"} `, "misstep_store_batch_calls_sum ", "go_goroutines ",
 		"process_open_fds ",

@@ -14,6 +14,7 @@ import (
 	"misstep/app/executors"
 	"misstep/app/local"
 	"misstep/app/replay"
+	"misstep/app/sharing"
 	judge "misstep/coordinator/retest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -23,7 +24,7 @@ type Options struct {
 	// Trusted keys as for bundles.Check.
 	Trusted string
 	// Corpus is the location of the corpus that has shared files, as for bundles.Open.
-	Corpus     string
+	Corpus     sharing.Location
 	Confidence float64 // of the verdicts, in (0.5, 1)
 	MaxTries   uint64  // of one reproducer on one build
 	Say        app.Say

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc"
+
 	"misstep/app/station"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus/index"
@@ -19,16 +21,25 @@ import (
 // LocationHelp says which locations Open accepts.
 const LocationHelp = "a folder, grpc://HOST:PORT, or " + station.BucketHelp
 
+// Location is where a corpus is.
+type Location struct {
+	// Text as LocationHelp says.
+	Text string
+	// Dial returns the options of a connection to a coordinator; nil is one in plain text.
+	Dial func() ([]grpc.DialOption, error)
+}
+
 // Open connects to the corpus at a location; a folder may be that of a hunt or coordinator. done ends the connection.
-func Open(ctx context.Context, location string) (c index.Corpus, done func(), err error) {
-	c, done, err = locate(ctx, location)
+func Open(ctx context.Context, l Location) (c index.Corpus, done func(), err error) {
+	c, done, err = l.locate(ctx)
 	if err != nil {
-		return index.Corpus{}, nil, fmt.Errorf("corpus %s: %w", location, err)
+		return index.Corpus{}, nil, fmt.Errorf("corpus %s: %w", l.Text, err)
 	}
 	return c, done, nil
 }
 
-func locate(ctx context.Context, location string) (index.Corpus, func(), error) {
+func (l Location) locate(ctx context.Context) (index.Corpus, func(), error) {
+	location := l.Text
 	scheme, _, found := strings.Cut(location, "://")
 	if !found {
 		if stores.InFolder(location) == nil {
@@ -46,7 +57,7 @@ func locate(ctx context.Context, location string) (index.Corpus, func(), error) 
 	}
 	switch {
 	case scheme == "grpc" && u.Host != "":
-		connection, err := station.Connect(u.Host)
+		connection, err := l.connect(u.Host)
 		if err != nil {
 			return index.Corpus{}, nil, err
 		}
@@ -60,6 +71,17 @@ func locate(ctx context.Context, location string) (index.Corpus, func(), error) 
 		return index.Corpus{Store: store, Index: index.Objects(store)}, func() {}, nil
 	}
 	return index.Corpus{}, nil, errors.New("want " + LocationHelp)
+}
+
+func (l Location) connect(address string) (*grpc.ClientConn, error) {
+	var options []grpc.DialOption
+	if l.Dial != nil {
+		var err error
+		if options, err = l.Dial(); err != nil {
+			return nil, err
+		}
+	}
+	return station.ConnectWith(options, address)
 }
 
 // Entries lists the bundles of an index in the order of their text.

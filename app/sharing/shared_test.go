@@ -36,7 +36,7 @@ func TestExportAndSweepKnowSharedFiles(t *testing.T) {
 	require.NoError(t, file.Close())
 
 	folder := filepath.Join(t.TempDir(), "corpus")
-	own, done, err := Open(t.Context(), folder)
+	own, done, err := Open(t.Context(), Location{Text: folder})
 	require.NoError(t, err)
 	defer done()
 	_, _, err = share.Import(t.Context(), own, file.Name(), share.Policy{})

@@ -66,14 +66,14 @@ func connection() []grpc.DialOption {
 // name the addresses when none answers.
 func Connect(addrs ...string) (*grpc.ClientConn, error) { return ConnectWith(nil, addrs...) }
 
-// ConnectWith is Connect with options that come before those of every connection.
+// ConnectWith is Connect with options of one's own, such as those that make it secure: without, the connection is plain text.
 func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, error) {
 	list := strings.Join(addrs, ", ")
 	if list == "" {
 		return nil, errors.New("connect to coordinator: no address given; expected HOST:PORT")
 	}
 	names := &addresses{list: addrs}
-	options = slices.Concat(options, observe.TraceDialOptions(), connection())
+	options = slices.Concat(connection(), options, observe.TraceDialOptions())
 	conn, err := grpc.NewClient(names.target(), append(options, login.DialOption(addrs...), grpc.WithResolvers(names),
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 			call grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -92,10 +92,14 @@ func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, 
 	return conn, nil
 }
 
-// connectionRE matches gRPC's messages about a connection that cannot be made; its group is the cause. The last one is of a
-// balancer that got no address.
-var connectionRE = regexp.MustCompile(`^(?:connection error: desc = "(?:transport: )?(?:Error while dialing: )?(.*)"|` +
+// connectionRE matches gRPC's messages about a connection that cannot be made, repeated calls' too; its group is the cause. The last
+// one is of a balancer that got no address.
+var connectionRE = regexp.MustCompile(`^(?:max retries exhausted: .*? desc = )?(?:` +
+	`connection error: desc = "(?:transport: )?(?:Error while dialing: )?(.*)"|` +
 	`name resolver error: (.*)|(?:dns: |` + listError + `: )(.*)|no children to pick from)$`)
+
+// plainRE matches what happens to plain text that is sent to a port with TLS: the connection is closed at once.
+var plainRE = regexp.MustCompile(`^error reading server preface: .*(EOF|connection reset by peer|broken pipe)$`)
 
 // unreachable rewords an error that means that nobody answers; others stay.
 func (a *addresses) unreachable(err error) error {
@@ -108,9 +112,15 @@ func (a *addresses) unreachable(err error) error {
 		return err
 	}
 	cause := m[1] + m[2] + m[3]
+	if why, found := strings.CutPrefix(cause, "authentication handshake failed: "); found {
+		return status.Errorf(codes.Unavailable, "no secure connection to %s: %s", strings.Join(a.list, ", "), why)
+	}
 	if cause == "" {
 		cause, _ = a.unresolved.Load().(string)
 	}
-	return status.Errorf(codes.Unavailable, "no coordinator answers at %s (%s); start one with `misstep coordinator`, or correct "+
-		"the address", strings.Join(a.list, ", "), cause)
+	remedy := "start one with `misstep coordinator`, or correct the address"
+	if plainRE.MatchString(cause) {
+		remedy = "if it has TLS, give its authority by --tls-ca"
+	}
+	return status.Errorf(codes.Unavailable, "no coordinator answers at %s (%s); %s", strings.Join(a.list, ", "), cause, remedy)
 }

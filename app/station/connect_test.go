@@ -15,7 +15,11 @@ func TestUnreachable(t *testing.T) {
 		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`: "no coordinator " +
 			"answers at h:1 (dial tcp 127.0.0.1:1: connect: connection refused); start one with `misstep coordinator`, or correct the address",
 		`connection error: desc = "error reading server preface: EOF"`: "no coordinator answers at h:1 (error reading server preface: EOF); " +
-			"start one with `misstep coordinator`, or correct the address",
+			"if it has TLS, give its authority by --tls-ca",
+		`connection error: desc = "transport: authentication handshake failed: x509: bad: remedy"`: "no secure connection to h:1: x509: " +
+			"bad: remedy",
+		`max retries exhausted: failed after 3 attempts: rpc error: code = Unavailable desc = connection error: desc = "x"`: "no " +
+			"coordinator answers at h:1 (x); start one with `misstep coordinator`, or correct the address",
 		"the store is full": "the store is full",
 	} {
 		err := (&addresses{list: []string{"h:1"}}).unreachable(status.Error(codes.Unavailable, text))

@@ -59,6 +59,8 @@ type Place struct {
 	Retention retention.Plan
 	// Access tells callers beside tokens and people, such as runners by their certificates.
 	Access access.Options
+	// Options of its gRPC server, such as those that make it secure.
+	Options []grpc.ServerOption
 	// Accounts are the tokens and people, and the log of what callers did.
 	Accounts Accounts
 	// Patience is how long Open waits for a database or an object store that does not answer; 0 does not wait.
@@ -105,18 +107,18 @@ func Open(
 	blobs := overlay.New(kept.Store, extra...)
 	config.Trees = &catalogue.Trees{Kept: kept.Store, All: blobs}
 	config.Store, config.Known, config.Strategies = st, known.Default(), Strategies()
-	options := append(coordinator.ServerOptions(), observe.TraceServerOptions(st)...)
+	options := slices.Concat(coordinator.ServerOptions(), place.Options, observe.TraceServerOptions(st))
 	metrics, observed := config.Metrics.(*observe.Coordinator)
 	if observed {
 		config.Store = metrics.Store(st)
 		options = append(options, metrics.ServerOptions()...)
 	}
 	people := accounts.New(accounts.Config{
-		Store: config.Store, Clock: config.Clock, Provider: place.Accounts.Provider, Asked: place.asks(), Logger: logger,
+		Store: config.Store, Clock: config.Clock, Provider: place.Accounts.Provider, Asked: place.Asks(), Logger: logger,
 		KeepAudit: place.Accounts.KeepAudit,
 	})
 	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what is refused too
-	guarded := place.asks()
+	guarded := place.Asks()
 	if guarded {
 		if config.Receipts, err = custody.OpenReceipts(ctx, config.Store); err != nil {
 			return nil, errors.Join(err, st.Close())
@@ -160,8 +162,8 @@ func Open(
 	return &Coordinator{server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop}, nil
 }
 
-// asks reports whether callers are asked who they are.
-func (p Place) asks() bool {
+// Asks reports whether callers are asked who they are.
+func (p Place) Asks() bool {
 	return p.Accounts.Ask || p.Accounts.Provider != nil || len(p.Access.Authenticators) > 0
 }
 
@@ -169,7 +171,7 @@ func (p Place) asks() bool {
 // a certificate only to connect.
 func (p Place) access(people *accounts.Service) access.Options {
 	o := p.Access
-	if p.asks() {
+	if p.Asks() {
 		o.Authenticators = slices.Concat([]access.Authenticator{people.Authenticate}, o.Authenticators)
 	}
 	if o.Audit == nil {

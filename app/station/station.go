@@ -40,11 +40,10 @@ type Station struct {
 var MessageSizes = grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(coordinator.MaxMessage),
 	grpc.MaxCallSendMsgSize(coordinator.MaxMessage))
 
-// Dial connects to the coordinators at the addresses, see Connect. Connections are plain: run both ends on one host or inside a
-// private network.
+// Dial connects to the coordinators at the addresses, see Connect. Connections are plain text: both ends are on one host.
 func Dial(addrs ...string) (*Station, error) { return DialWith(nil, addrs...) }
 
-// DialWith is Dial with options that come before those of every connection.
+// DialWith is Dial with options of one's own, see ConnectWith.
 func DialWith(options []grpc.DialOption, addrs ...string) (*Station, error) {
 	conn, err := ConnectWith(options, addrs...)
 	if err != nil {

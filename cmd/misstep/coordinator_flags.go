@@ -12,13 +12,18 @@ import (
 // coordinatorFlags choose the coordinator that a command talks to.
 type coordinatorFlags struct {
 	Coordinator []string `address:"HOST:PORT" help:"Address of a running coordinator, or of several on one store." placeholder:"HOST:PORT" xor:"coordinator"`
-	Dir         string   `help:"Folder of a hunt or coordinator, opened directly." type:"path" placeholder:"DIR" xor:"coordinator"`
+	tlsFlags
+	Dir string `help:"Folder of a hunt or coordinator, opened directly." type:"path" placeholder:"DIR" xor:"coordinator"`
 }
 
 func (f coordinatorFlags) open(e *env) (*station.Station, error) {
 	switch {
 	case len(f.Coordinator) > 0:
-		return station.Dial(f.Coordinator...)
+		options, err := f.dial(e.warnings())
+		if err != nil {
+			return nil, err
+		}
+		return station.DialWith(options, f.Coordinator...)
 	case f.Dir != "":
 		return station.OpenDir(f.Dir, coordinator.Config{Logger: e.warnings()})
 	}

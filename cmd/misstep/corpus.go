@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"google.golang.org/grpc"
+
 	"misstep/app/bundles"
 	"misstep/app/sharing"
 	"misstep/bundle/share"
@@ -26,6 +28,7 @@ type corpusCommand struct {
 
 // corpusFlags choose the corpus that a command works on, or takes shared files of a bundle from.
 type corpusFlags struct {
+	tlsFlags
 	Corpus string `help:"Corpus: ${location} (default: folder corpus below --home)." env:"MISSTEP_CORPUS" placeholder:"LOCATION"`
 }
 
@@ -33,8 +36,12 @@ func (f corpusFlags) open(ctx context.Context, e *env) (index.Corpus, func(), er
 	return sharing.Open(ctx, f.location(e))
 }
 
-func (f corpusFlags) location(e *env) string {
-	return cmp.Or(f.Corpus, filepath.Join(e.installation().Home, "corpus"))
+func (f corpusFlags) location(e *env) sharing.Location {
+	return f.at(e, cmp.Or(f.Corpus, filepath.Join(e.installation().Home, "corpus")))
+}
+
+func (f corpusFlags) at(e *env, location string) sharing.Location {
+	return sharing.Location{Text: location, Dial: func() ([]grpc.DialOption, error) { return f.dial(e.warnings()) }}
 }
 
 type corpusPush struct {
@@ -77,7 +84,7 @@ func withPeer(ctx context.Context, e *env, own corpusFlags, location string, tra
 		return err
 	}
 	defer done()
-	peer, done, err := sharing.Open(ctx, location)
+	peer, done, err := sharing.Open(ctx, own.at(e, location))
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,7 @@ type cli struct {
 	Token       tokenCommand       `cmd:"" help:"Make, list and revoke tokens, by which scripts and runners call a coordinator."`
 	Access      accessCommand      `cmd:"" help:"Grant roles at a coordinator to people and groups."`
 	Audit       auditCommand       `cmd:"" help:"Show who did what at a coordinator, from where, and what was refused."`
+	PKI         pkiCommand         `cmd:"" name:"pki" help:"Keep an authority in a folder that signs certificates of coordinators and runners."`
 	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and why one takes no work."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`

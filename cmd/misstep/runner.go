@@ -18,12 +18,13 @@ import (
 )
 
 type runnerCommand struct {
-	Coordinator []string      `address:"HOST:PORT" help:"Address of the coordinator, or of several on one store; a name may have several addresses." required:"" xor:"coordinators" placeholder:"HOST:PORT"`
-	List        string        `name:"coordinator-list" help:"File with those addresses, one a line, which is read again while the runner runs." required:"" xor:"coordinators" type:"path" placeholder:"FILE"`
-	Slots       int           `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
-	Scratch     string        `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
-	Drain       time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back." default:"60s"`
-	Offer       []string      `help:"What to offer beyond running JVMs: sched_ext, vm, vm-deterministic, or none (default: what this machine can do)." placeholder:"CAPABILITY"`
+	Coordinator []string `address:"HOST:PORT" help:"Address of the coordinator, or of several on one store; a name may have several addresses." required:"" xor:"coordinators" placeholder:"HOST:PORT"`
+	List        string   `name:"coordinator-list" help:"File with those addresses, one a line, which is read again while the runner runs." required:"" xor:"coordinators" type:"path" placeholder:"FILE"`
+	tlsFlags
+	Slots   int           `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
+	Scratch string        `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
+	Drain   time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back." default:"60s"`
+	Offer   []string      `help:"What to offer beyond running JVMs: sched_ext, vm, vm-deterministic, or none (default: what this machine can do)." placeholder:"CAPABILITY"`
 	httpFlag
 }
 
@@ -35,10 +36,20 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer stop()
+	secure, err := c.source(logger)
+	if err != nil {
+		return err
+	}
+	options := metrics.DialOptions()
+	if secure != nil {
+		options = append(options, secure.DialOption())
+		metrics.Certificates(secure.EachExpiry)
+		go secure.Watch(ctx.Done())
+	}
 	if c.List != "" {
 		c.Coordinator = []string{station.ListFile(c.List)}
 	}
-	st, err := station.DialWith(metrics.DialOptions(), c.Coordinator...)
+	st, err := station.DialWith(options, c.Coordinator...)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 )
 
 type coordinatorCommand struct {
+	serveTLSFlags
 	trustFlags
 	knownFlags
 	Listen    string        `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
@@ -93,8 +94,24 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	place := station.Place{
-		Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan, Patience: startPatience, Accounts: people,
+	secure, ids, err := c.secure(logger)
+	if err != nil {
+		return err
+	}
+	place := station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan, Patience: startPatience, Accounts: people}
+	if secure != nil {
+		place.Options = secure.ServerOptions(coordinator.Ping)
+		metrics.Certificates(secure.EachExpiry)
+		go secure.Watch(ctx.Done())
+	}
+	if c.ClientCA != "" {
+		place.Access.Authenticators = append(place.Access.Authenticators, secure.Authenticator(ids))
+	}
+	door := station.Door{
+		TLS: secure != nil, Authenticates: place.Asks(), PlainTextNetwork: c.PlainTextNetwork,
+	}
+	if err := door.CheckListen(c.Listen); err != nil {
+		return err
 	}
 	s, err := station.Open(ctx, place, config, policy, trees...)
 	if err != nil {
@@ -118,11 +135,11 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen on %s: %w; choose another --listen", c.Listen, err), s.Close())
 	}
-	if host, _, err := net.SplitHostPort(c.Listen); err == nil && !isLoopback(host) {
-		logger.Warn("listening beyond this host: connections are neither encrypted nor authenticated, keep the network private",
+	if !door.TLS && door.PlainTextNetwork {
+		logger.Warn("--plain-text-network: connections are neither encrypted nor authenticated, keep the network private",
 			"listen", c.Listen)
 	}
-	logger.Info("coordinator serves", "listen", listener.Addr().String(), "dir", c.Dir, "store",
+	logger.Info("coordinator serves", "listen", listener.Addr().String(), "tls", door.TLS, "dir", c.Dir, "store",
 		stores.Redacted(cmp.Or(c.Store, c.Dir)))
 	return s.Serve(ctx, listener)
 }

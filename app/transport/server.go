@@ -1,0 +1,77 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Ages of connections. A client that renewed its certificate shows it with its next connection, long before the old one ends.
+const (
+	maxAge           = 15 * time.Minute
+	maxAgeGrace      = time.Hour // for calls that have begun
+	handshakeTimeout = 20 * time.Second
+)
+
+// ServerOptions make a gRPC server speak TLS; ping is how it probes connections. The source must have a certificate.
+func (s *Source) ServerOptions(ping keepalive.ServerParameters) []grpc.ServerOption {
+	ping.MaxConnectionAge, ping.MaxConnectionAgeGrace = maxAge, maxAgeGrace
+	return []grpc.ServerOption{
+		grpc.Creds(&serverCredentials{source: s, often: &rate.Sometimes{First: 10, Interval: 10 * time.Second}}),
+		grpc.ConnectionTimeout(handshakeTimeout), grpc.KeepaliveParams(ping),
+	}
+}
+
+// serverCredentials are those of the moment of each handshake.
+type serverCredentials struct {
+	source *Source
+	// often bounds how often failures are logged: anybody can cause them.
+	often *rate.Sometimes
+}
+
+// connection is what is known of a client's connection.
+type connection struct {
+	credentials.TLSInfo
+	// verdict of the last call with a good certificate.
+	verdict atomic.Pointer[verdict]
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (c *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.source.now().server.ServerHandshake(raw)
+	if err != nil {
+		c.often.Do(func() {
+			why := err.Error()
+			if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+				why = "the client speaks plain text: give it --tls-ca"
+			}
+			c.source.logger.Warn("connection refused", "address", raw.RemoteAddr().String(), "error", why)
+		})
+		return nil, nil, err
+	}
+	return conn, &connection{TLSInfo: info.(credentials.TLSInfo)}, nil
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (c *serverCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.New("these are credentials of a server")
+}
+
+// Info implements credentials.TransportCredentials.
+func (c *serverCredentials) Info() credentials.ProtocolInfo { return c.source.now().server.Info() }
+
+// Clone implements credentials.TransportCredentials.
+func (c *serverCredentials) Clone() credentials.TransportCredentials { return c }
+
+// OverrideServerName implements credentials.TransportCredentials.
+func (c *serverCredentials) OverrideServerName(string) error {
+	return errors.New("these are credentials of a server")
+}
