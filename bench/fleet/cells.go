@@ -79,10 +79,21 @@ func (r *results) measure(ctx context.Context, dir string) error {
 // measureStock measures a store that holds a number of results, with each fleet.
 func (r *results) measureStock(ctx context.Context, db database, stock uint64) error {
 	r.planned += len(r.options.fleets) * len(db.coordinators)
-	if needed := filling(float64(stock), r.Bare[db.name]); stock > 0 && time.Until(r.until) < needed+3*measured {
-		bench.Note("%s: not measured with %s, which takes %v: raise BUDGET", db.name, describeStock(int(stock)),
-			needed.Round(time.Second))
-		return nil
+	if !db.volatile() && stock > 0 {
+		url, err := db.of(ctx, stock)
+		if err != nil {
+			return err
+		}
+		have, err := fill(ctx, url, 0)
+		if err != nil {
+			return fmt.Errorf("fill %s: %w", db.name, err)
+		}
+		needed := filling(float64(stock)-float64(have), r.Bare[db.name])
+		if time.Until(r.until) < needed+3*measured {
+			bench.Note("%s: not measured with %d results stored, which takes %v: raise BUDGET", db.name, stock,
+				needed.Round(time.Second))
+			return nil
+		}
 	}
 	for _, runners := range r.options.fleets {
 		for _, n := range db.coordinators {
@@ -118,12 +129,16 @@ func (r *results) add(ctx context.Context, db database, c cell) (err error) {
 	if time.Until(r.until) < 3*measured {
 		return nil
 	}
+	url, err := db.of(ctx, c.Filled)
+	if err != nil {
+		return err
+	}
 	if !db.volatile() {
-		if c.Stored, err = fill(ctx, db.url, c.Filled); err != nil {
+		if c.Stored, err = fill(ctx, url, c.Filled); err != nil {
 			return fmt.Errorf("fill %s: %w", db.name, err)
 		}
 	}
-	if err := c.measure(ctx, db, r.options.profiles); err != nil {
+	if err := c.measure(ctx, url, r.options.profiles); err != nil {
 		return fmt.Errorf("measure %d runners on %s: %w", c.Runners, db.name, err)
 	}
 	bench.Note("%s × %d, %d runners, campaigns of %d, %d stored%s: %.0f a second, p50 %v, p99 %v, a call %v of the coordinator, "+
@@ -140,7 +155,7 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-func (c *cell) measure(ctx context.Context, db database, profiles string) (err error) {
+func (c *cell) measure(ctx context.Context, url, profiles string) (err error) {
 	var coordinators []*process
 	defer func() {
 		for _, p := range coordinators {
@@ -161,7 +176,7 @@ func (c *cell) measure(ctx context.Context, db database, profiles string) (err e
 	}
 	for i := range c.Coordinators {
 		p, err := start(ctx, roleCoordinator, settings{
-			Store: db.url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(profiles, i),
+			Store: url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(profiles, i),
 		})
 		if err != nil {
 			return err

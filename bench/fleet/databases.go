@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -13,8 +12,10 @@ import (
 // database is a kind of store that is measured.
 type database struct {
 	name string
-	// url names an empty store, bare another one.
-	url, bare string
+	// bare names an empty store.
+	bare string
+	// of names the store that is filled up to a number of results; the same store for the same number.
+	of func(ctx context.Context, filled uint64) (url string, err error)
 	// coordinators are the numbers of them that work on it.
 	coordinators []int
 }
@@ -22,15 +23,17 @@ type database struct {
 // volatile reports whether the store is lost with its process, so that it cannot be filled before.
 func (d database) volatile() bool { return d.name == "memory" }
 
-// databases makes the stores; the caller calls remove.
+// databases makes the stores; the caller calls remove. Those in dir stay.
 func databases(ctx context.Context, dir string, names []string) (all []database, remove func(), err error) {
 	remove = func() {}
 	for _, name := range names {
 		switch name {
 		case "sqlite":
-			all = append(all, database{name, filepath.Join(dir, "store"), filepath.Join(dir, "bare"), []int{1}})
+			all = append(all, database{name, filepath.Join(dir, "bare"), func(_ context.Context, filled uint64) (string, error) {
+				return filepath.Join(dir, fmt.Sprint("filled-", filled)), nil
+			}, []int{1}})
 		case "memory":
-			all = append(all, database{name, "memory:", "memory:", []int{1}})
+			all = append(all, database{name, "memory:", func(context.Context, uint64) (string, error) { return "memory:", nil }, []int{1}})
 		case "postgres":
 			if _, err := pgtest.Binaries(); err != nil {
 				bench.Note("PostgreSQL is not measured: %v", err)
@@ -42,14 +45,29 @@ func databases(ctx context.Context, dir string, names []string) (all []database,
 				return nil, nil, fmt.Errorf("start PostgreSQL: %w", err)
 			}
 			remove = server.Remove
-			url, err1 := server.Create(ctx, "fleet")
-			bare, err2 := server.Create(ctx, "bare")
-			if err := errors.Join(err1, err2); err != nil {
+			bare, err := server.Create(ctx, "bare")
+			if err != nil {
 				remove()
 				return nil, nil, fmt.Errorf("make a database: %w", err)
 			}
-			all = append(all, database{name, url, bare, []int{1, 2}})
+			all = append(all, database{name, bare, inServer(server), []int{1, 2}})
 		}
 	}
 	return all, remove, nil
+}
+
+// inServer makes a database for each number of results.
+func inServer(server *pgtest.Server) func(context.Context, uint64) (string, error) {
+	made := map[uint64]string{}
+	return func(ctx context.Context, filled uint64) (string, error) {
+		if url := made[filled]; url != "" {
+			return url, nil
+		}
+		url, err := server.Create(ctx, fmt.Sprint("filled", filled))
+		if err != nil {
+			return "", fmt.Errorf("make a database: %w", err)
+		}
+		made[filled] = url
+		return url, nil
+	}
 }

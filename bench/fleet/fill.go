@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"misstep/coordinator/campaign"
@@ -135,13 +134,5 @@ func settle(tx store.Tx) error {
 
 // filling is how long a store takes for a number of results if it takes them at the rate of bare inserts.
 func filling(results, bare float64) time.Duration {
-	return time.Duration(results / bare * float64(time.Second))
-}
-
-// describeStock names a number of stored results.
-func describeStock(n int) string {
-	if n == 0 {
-		return "empty stores"
-	}
-	return fmt.Sprintf("%d results stored", n)
+	return time.Duration(max(0, results) / bare * float64(time.Second))
 }

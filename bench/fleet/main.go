@@ -34,7 +34,11 @@ const measured = 10 * time.Second
 func run(ctx context.Context, stdout io.Writer, o options) error {
 	start := time.Now()
 	dir := filepath.Join(testenv.Root(), "build", "bench", "fleet")
-	if err := os.RemoveAll(dir); err != nil {
+	remove := dir
+	if o.keep {
+		remove = filepath.Join(dir, "bare")
+	}
+	if err := os.RemoveAll(remove); err != nil {
 		return fmt.Errorf("empty the folder of the stores: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -23,6 +23,8 @@ type options struct {
 	profiles string
 	// observed says whether the cost of metrics and traces is measured, too.
 	observed bool
+	// keep continues with the stores in files that an earlier run has filled.
+	keep bool
 }
 
 func readOptions(env func(string) string) (o options, err error) {
@@ -43,7 +45,7 @@ func readOptions(env func(string) string) (o options, err error) {
 		return o, err
 	}
 	o.stocks, err = numbers(env, "STORED", 0, 0, 1e5, 1e6, 1e7)
-	o.profiles, o.observed = env("PROFILES"), env("OBSERVED") != "no"
+	o.profiles, o.observed, o.keep = env("PROFILES"), env("OBSERVED") != "no", env("KEEP") == "yes"
 	return o, err
 }
 
