@@ -61,7 +61,8 @@ func (f *filler) trial() *store.Trial {
 		Campaign: campaignID, Index: f.next, Ended: time.Now(),
 		Recipe: &misstepv1.Recipe{
 			Seed: f.next, Jdk: &misstepv1.Jdk{Name: "jdk25", Digest: digest(0, 100).String()},
-			Workload: &misstepv1.Workload{Name: "mix", Digest: digest(0, 101).String()}, Checks: []*misstepv1.Check{{Name: "gst-asgct"}},
+			Workload: &misstepv1.Workload{Name: "mix", Digest: digest(0, 101).String()},
+			Checks:   []*misstepv1.Check{{Name: "gst-asgct"}},
 		},
 		Outcome: &misstepv1.Outcome{
 			Kind:   misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN,

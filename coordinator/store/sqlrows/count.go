@@ -111,7 +111,8 @@ func (t *Tx) countSpans(spans map[spanKey]int64) error {
 	keys := slices.SortedFunc(maps.Keys(by), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.span, b.span), cmp.Compare(a.combination, b.combination))
 	})
-	const add = " ON CONFLICT (span, combination) DO UPDATE SET n = combination_counts.n + excluded.n RETURNING span, combination, n"
+	const add = " ON CONFLICT (span, combination) DO UPDATE SET n = combination_counts.n + excluded.n " +
+		"RETURNING span, combination, n"
 	t.wrote = true
 	for chunk := range chunks(keys) {
 		query, args, err := insertion("combination_counts", "span, combination, n", add, chunk, func(k key) ([]any, error) {

@@ -121,7 +121,8 @@ func (t *Tx) noteDue(at time.Time) error {
 	}
 	t.due = at
 	wrote := t.wrote
-	n, err := t.change("note which waiting jobs are due", "UPDATE jobs SET waits = 0 WHERE waits = 1 AND not_before <= ?", nanos(at))
+	const due = "UPDATE jobs SET waits = 0 WHERE waits = 1 AND not_before <= ?"
+	n, err := t.change("note which waiting jobs are due", due, nanos(at))
 	t.wrote = wrote || n > 0
 	return err
 }
