@@ -78,7 +78,8 @@ func TestDigestSetThatFails(t *testing.T) {
 func TestDamagedSegmentIsMadeAgain(t *testing.T) {
 	path := segmentPath(t.TempDir(), "C1", 7)
 	s := &segment{
-		segmentKey: segmentKey{Schema: schema(), After: 7, Aged: 9, Running: true}, Last: 20, LastIndex: 3, LastEnded: -5, Trials: 4,
+		segmentKey: segmentKey{Schema: schema(), After: 7, Aged: 9, Running: true},
+		Last:       20, LastIndex: 3, LastEnded: -5, Trials: 4,
 		digests: []uint64{1, 1 << 63},
 	}
 	require.NoError(t, writeSegment(path, s))

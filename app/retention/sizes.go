@@ -15,7 +15,8 @@ const sizesWorker = "retention-sizes"
 
 // sizes are sums of the evidence of the trials that may age and have not, so that a round reads only those that are new.
 type sizes struct {
-	// Aged is up to which trial of each campaign all had aged. When it is not the same now, others have aged and the sums are wrong.
+	// Aged is up to which trial of each campaign all had aged. When it is not the same now, others have aged and the sums are
+	// wrong.
 	Aged map[string]uint64 `json:"aged"`
 	// Summed is the last trial of each campaign in the sums.
 	Summed map[string]uint64 `json:"summed"`

@@ -11,12 +11,12 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// segmentTrials is the number of trials whose references are found together. A round reads the trials of those segments that are new
-// or changed, and at most as many in each campaign that runs on. Tests have smaller ones.
+// segmentTrials is the number of trials whose references are found together. A round reads the trials of those segments that are
+// new or changed, and at most as many in each campaign that runs on. Tests have smaller ones.
 var segmentTrials = 1 << 14
 
-// trialMarks finds what the trials of a campaign refer to: those that hit a finding or did not end cleanly, and all while the campaign
-// is running. It reads page by page, so that the store is free in between.
+// trialMarks finds what the trials of a campaign refer to: those that hit a finding or did not end cleanly, and all while the
+// campaign is running. It reads page by page, so that the store is free in between.
 type trialMarks struct {
 	marking
 	marks    *Marks

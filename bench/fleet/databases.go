@@ -29,11 +29,13 @@ func databases(ctx context.Context, dir string, names []string) (all []database,
 	for _, name := range names {
 		switch name {
 		case "sqlite":
-			all = append(all, database{name, filepath.Join(dir, "bare"), func(_ context.Context, filled uint64) (string, error) {
+			of := func(_ context.Context, filled uint64) (string, error) {
 				return filepath.Join(dir, fmt.Sprint("filled-", filled)), nil
-			}, []int{1}})
+			}
+			all = append(all, database{name, filepath.Join(dir, "bare"), of, []int{1}})
 		case "memory":
-			all = append(all, database{name, "memory:", func(context.Context, uint64) (string, error) { return "memory:", nil }, []int{1}})
+			of := func(context.Context, uint64) (string, error) { return "memory:", nil }
+			all = append(all, database{name, "memory:", of, []int{1}})
 		case "postgres":
 			if _, err := pgtest.Binaries(); err != nil {
 				bench.Note("PostgreSQL is not measured: %v", err)

@@ -88,8 +88,8 @@ func (m *measuring) all(ctx context.Context) error {
 		}
 		r.Read = counted.trials.Load()
 		m.rounds = append(m.rounds, r)
-		bench.Note("%s: %v, %d trials read, heap +%d MiB, %d updates, p50 %v, p99 %v", r.Name, r.Took.Round(time.Millisecond), r.Read,
-			r.Memory>>20, r.Updates, r.P50, r.P99)
+		bench.Note("%s: %v, %d trials read, heap +%d MiB, %d updates, p50 %v, p99 %v", r.Name,
+			r.Took.Round(time.Millisecond), r.Read, r.Memory>>20, r.Updates, r.P50, r.P99)
 	}
 	return nil
 }

@@ -24,7 +24,8 @@ var bounded = regexp.MustCompile(`^(` + strings.Join([]string{
 	`SCAN shown`, `SCAN CONSTANT ROW`, `SCALAR SUBQUERY \d+`, `USE TEMP B-TREE FOR (LAST TERM OF )?ORDER BY`,
 }, "|") + `)$`)
 
-// What a call asks of the store does not depend on the number of jobs, leases and trials: every statement finds its rows by an index.
+// What a call asks of the store does not depend on the number of jobs, leases and trials: every statement finds its rows by an
+// index.
 func TestPlansOfCallsAreBounded(t *testing.T) {
 	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "store.db"))
 	require.NoError(t, err)
