@@ -30,6 +30,7 @@ var migrations embed.FS
 type Store struct {
 	write, read *sql.DB
 	outage      outage
+	templates   sqlrows.Templates
 	// writer is the key of this store's row in commits, which says what its last transaction was.
 	writer string
 	// turn holds the number of the last transaction while nobody writes.
@@ -101,7 +102,7 @@ func (s *Store) View(ctx context.Context, f func(store.Tx) error) error {
 			return err
 		}
 		defer c.release()
-		return c.failed(unknownText(f(sqlrows.New(ctx, c.conn, sqlrows.Dollar))))
+		return c.failed(unknownText(f(sqlrows.NewView(ctx, c.conn, sqlrows.Dollar, &s.templates))))
 	})
 }
 
@@ -132,7 +133,7 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 			}
 			inDoubt = false
 		}
-		tx := sqlrows.NewUpdate(ctx, c.conn, sqlrows.Dollar)
+		tx := sqlrows.NewUpdate(ctx, c.conn, sqlrows.Dollar, &s.templates)
 		if err := f(tx); err != nil {
 			return c.failed(err)
 		}

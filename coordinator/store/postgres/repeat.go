@@ -54,6 +54,9 @@ func (s *Store) repeat(ctx context.Context, try func() error) error {
 	_, err := backoff.Retry(ctx, func() (done struct{}, err error) {
 		err = try()
 		attempt, again := errors.AsType[*attemptError](err)
+		if again {
+			s.templates.Forget()
+		}
 		switch {
 		case !again:
 			s.outage.ends()

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -60,6 +61,35 @@ func TestRecipesAreStoredInParts(t *testing.T) {
 		again, err := tx.Trials("C", 0, 10)
 		require.NoError(t, err)
 		assert.Equal(t, "17", again[1].Recipe.GetJdk().GetName(), "a row is the caller's")
+		return nil
+	}))
+}
+
+// A template that an update has written and that was undone with it is written by the next one, whatever was read in between.
+func TestTemplateOfAFailedUpdate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(t.Context(), path)
+	require.NoError(t, err)
+	boom := errors.New("boom")
+	r := &misstepv1.Recipe{Seed: 5, Jdk: &misstepv1.Jdk{Name: "17"}}
+	for _, fail := range []error{boom, nil, nil} {
+		err := s.Update(t.Context(), func(tx store.Tx) error {
+			require.NoError(t, tx.PutLease(&store.Lease{ID: "L", Job: store.Job{Campaign: "C"}, Recipe: r}))
+			l, err := tx.Lease("L")
+			require.NoError(t, err)
+			assert.True(t, proto.Equal(r, l.Recipe))
+			return fail
+		})
+		require.ErrorIs(t, err, fail)
+	}
+	require.NoError(t, s.Close())
+	again, err := Open(t.Context(), path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, again.Close()) }()
+	require.NoError(t, again.View(t.Context(), func(tx store.Tx) error {
+		l, err := tx.Lease("L")
+		require.NoError(t, err)
+		assert.True(t, proto.Equal(r, l.Recipe), "%v", l.Recipe)
 		return nil
 	}))
 }

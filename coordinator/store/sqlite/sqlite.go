@@ -26,6 +26,7 @@ var migrations embed.FS
 // Store is a database file. One connection writes, others read; write-ahead logging lets them work concurrently.
 type Store struct {
 	write, read *sql.DB
+	templates   sqlrows.Templates
 	// writer is the connection that writes, with its statements. The channel is empty while a transaction is under way.
 	writer chan *writer
 }

@@ -24,7 +24,7 @@ func (s *Store) View(ctx context.Context, f func(store.Tx) error) error {
 		return fmt.Errorf("begin a transaction of the store: %w", err)
 	}
 	defer t.Rollback() //nolint:errcheck // there is nothing to undo
-	return f(sqlrows.New(ctx, t, sqlrows.Question))
+	return f(sqlrows.NewView(ctx, t, sqlrows.Question, &s.templates))
 }
 
 // Update implements store.Store.
@@ -46,7 +46,7 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 			_, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
-	tx := sqlrows.NewUpdate(ctx, w, sqlrows.Question)
+	tx := sqlrows.NewUpdate(ctx, w, sqlrows.Question, &s.templates)
 	if err := f(tx); err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (t *Tx) writeRecipe(r *misstepv1.Recipe) (own any, key int64, err error) {
 	}
 	sum := sha256.Sum256(raw)
 	key = int64(binary.BigEndian.Uint64(sum[:])>>1) | 1 // 0 says that there is none
-	if t.templates[key] == nil {
+	if t.templates[key] == nil && t.read.get(key) == nil {
 		const add = "INSERT INTO recipes (id, recipe) VALUES (?,?) ON CONFLICT DO NOTHING"
 		if raw == nil {
 			raw = []byte{}
@@ -136,6 +136,9 @@ func (t *Tx) template(key int64) (*misstepv1.Recipe, error) {
 	if known := t.templates[key]; known != nil {
 		return known, nil
 	}
+	if known := t.read.get(key); known != nil {
+		return known, nil
+	}
 	var raw any
 	if err := t.row("SELECT recipe FROM recipes WHERE id = ?", key)(&raw); err != nil {
 		return nil, fmt.Errorf("read a recipe: %w", err)
@@ -144,7 +147,7 @@ func (t *Tx) template(key int64) (*misstepv1.Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a recipe: %w", err)
 	}
-	t.noteTemplate(key, r)
+	t.read.put(key, r) // what this transaction has written is among its own
 	return r, nil
 }
 

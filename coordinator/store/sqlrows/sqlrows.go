@@ -65,8 +65,10 @@ type Tx struct {
 	wrote  bool
 	// encoded are the columns of recipes that were read or written in an update.
 	encoded map[*misstepv1.Recipe]encodedRecipe
-	// templates of recipes by key, as far as they were read or written.
+	// templates of recipes by key that the transaction has written.
 	templates map[int64]*misstepv1.Recipe
+	// read are templates that were read, by this transaction or earlier ones.
+	read *Templates
 	// known are the combinations, once they have been read.
 	known map[int64]rates.Combination
 	// due is the time up to which jobs are noted as due.
@@ -76,11 +78,18 @@ type Tx struct {
 }
 
 // New returns the rows that t sees; ctx limits each statement.
-func New(ctx context.Context, t Statements, d Dialect) *Tx { return &Tx{ctx: ctx, t: t, dialect: d} }
+func New(ctx context.Context, t Statements, d Dialect) *Tx {
+	return &Tx{ctx: ctx, t: t, dialect: d, read: &Templates{}}
+}
 
-// NewUpdate is New for a transaction of an update, which shares messages with its caller; Finish ends it.
-func NewUpdate(ctx context.Context, t Statements, d Dialect) *Tx {
-	return &Tx{ctx: ctx, t: t, dialect: d, update: true}
+// NewView is New for a transaction of a store that keeps templates.
+func NewView(ctx context.Context, t Statements, d Dialect, read *Templates) *Tx {
+	return &Tx{ctx: ctx, t: t, dialect: d, read: read}
+}
+
+// NewUpdate is NewView for a transaction of an update, which shares messages with its caller; Finish ends it.
+func NewUpdate(ctx context.Context, t Statements, d Dialect, read *Templates) *Tx {
+	return &Tx{ctx: ctx, t: t, dialect: d, read: read, update: true}
 }
 
 var _ store.Loader = (*Tx)(nil)
