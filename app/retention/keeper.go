@@ -33,7 +33,7 @@ type Keeper struct {
 	Logger *slog.Logger
 	// Dir is the folder of the coordinator. A backup of it and a round that removes wait for each other.
 	Dir string
-	// Gentle makes it rest between the pages of trials for as long as it has read, so that calls have the processor.
+	// Gentle makes it rest between the pages of trials, three times as long as it has read, so that calls have the processor.
 	Gentle bool
 }
 
@@ -83,7 +83,7 @@ func (k *Keeper) Round(ctx context.Context, remove bool) (Aged, corpus.Swept, er
 	old := &oldEntries{now: k.Clock(), remove: remove}
 	m := marking{old: old}
 	if k.Gentle {
-		m.rest = time.Sleep
+		m.rest = func(read time.Duration) { time.Sleep(3 * read) }
 	}
 	if k.Dir != "" {
 		m.cache = filepath.Join(k.Dir, cacheName)
