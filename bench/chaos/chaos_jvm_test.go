@@ -15,9 +15,9 @@ import (
 // Size of the test: long enough for some faults of each part, short enough for every change. Most of the time goes to the JVMs that
 // start when a runner does and for the last trials, so there are few runners, and faults are close together.
 const (
-	shortChaos   = 28 * time.Second
+	shortChaos   = 26 * time.Second
 	shortRunners = 2
-	shortPause   = 1200 * time.Millisecond
+	shortPause   = 900 * time.Millisecond
 )
 
 // Runners of real JVMs, two coordinators and their database fail in turn: each trial is recorded once, the findings are those of an

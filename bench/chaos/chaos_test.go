@@ -12,8 +12,9 @@ import (
 )
 
 func TestFaultsAreDrawnFromTheSeed(t *testing.T) {
-	objectsToo := (&fleet{bucket: &bucket{}}).choices()
-	require.Equal(t, choices, (&fleet{}).choices())
+	objectsToo := (&fleet{bucket: &bucket{}, clocks: "dir"}).choices()
+	require.Equal(t, choices, (&fleet{clocks: "dir"}).choices())
+	require.Len(t, (&fleet{}).choices(), len(choices)-len(ofClocks), "clocks that cannot be shifted")
 	plan := func(seed uint64) (all []fault) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		for range 2000 {

@@ -54,10 +54,11 @@ func (f *fleet) inject(random *rand.Rand, meanPause time.Duration, until time.Ti
 
 // choices are the faults of this fleet.
 func (f *fleet) choices() []choice {
-	if f.bucket == nil {
-		return choices
+	all := slices.Clone(choices)
+	if f.bucket != nil {
+		all = append(all, objectChoices...)
 	}
-	return slices.Concat(choices, objectChoices)
+	return slices.DeleteFunc(all, func(c choice) bool { return f.clocks == "" && ofClocks[c.kind] })
 }
 
 // begin injects a fault; its end is awaited elsewhere. It is skipped while another fault has the same target.
@@ -77,10 +78,8 @@ func (f *fleet) begin(x fault) {
 			target, act = f.database, func() { f.restart(x) }
 		}
 	case clockJump, clockCoordinator, clockRunner:
-		if f.clocks != "" {
-			file := f.clock(x)
-			target, act = file, func() { f.clocks.jump(x, file) }
-		}
+		file := f.clock(x)
+		target, act = file, func() { f.clocks.jump(x, file) }
 	case killObjects:
 		target, act = f.bucket.dir, func() { f.repair(f.bucket.again(wait)) }
 	case objectErrors, objectSlowDown, objectReset, objectCut, objectSlow, objectExpired:

@@ -35,6 +35,9 @@ const (
 	objectExpired    kind = "object store: signatures expired"
 )
 
+// ofClocks are the kinds that shift clocks.
+var ofClocks = map[kind]bool{clockJump: true, clockCoordinator: true, clockRunner: true}
+
 // choice is how often a kind is drawn, and how long it lasts at least and at most.
 type choice struct {
 	kind      kind
