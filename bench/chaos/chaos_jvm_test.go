@@ -39,6 +39,7 @@ func TestChaosWithRealJVMs(t *testing.T) {
 	require.NoError(t, err)
 	p.disturbed.runners, p.disturbed.meanPause = shortRunners, shortPause
 	p.calm.runners = 1 // for the few trials that there are
+	p.disturbed.patience, p.calm.patience = 5*time.Minute, 5*time.Minute // on a machine with much other work JVMs start slowly
 	began := time.Now()
 	o, err := p.run(t.Context(), time.Now().Add(shortChaos))
 	t.Logf("%.0f s", time.Since(began).Seconds())

@@ -51,7 +51,7 @@ func realPhase(
 	p := phase{name: "real JVMs", dir: dir, seed: seed, diskMiB: 1500, bucket: bucket}
 	cast := func(station, scratch, temporary string) scene {
 		return scene{
-			runners: realRunners, meanPause: realPause, request: request,
+			runners: realRunners, meanPause: realPause, patience: patience, request: request,
 			environment: []string{"MISSTEP_HOME=" + i.Home, "MISSTEP_AGENT=" + i.AgentDir, "TMPDIR=" + temporary},
 			coordinator: func(_ int, store, blobs, address string) []string {
 				line := []string{program, "coordinator", "--listen", address, "--dir", station, "--lease-time", leaseTime.String()}

@@ -38,6 +38,8 @@ type scene struct {
 
 	runners   int
 	meanPause time.Duration
+	// patience bounds the time from the last fault to the end of the campaign, and is the least that a run without faults gets.
+	patience time.Duration
 	// coordinator and runner return the command lines: of the i-th coordinator at an address on a store and with the blobs at a
 	// location, which are the folder's own when they are empty, and of the i-th runner of the coordinators at a list of addresses.
 	coordinator func(i int, store, blobs, address string) []string
@@ -108,8 +110,8 @@ func (s scene) fleet() (f *fleet, addresses []string, err error) {
 	return f, addresses, nil
 }
 
-// settleTime bounds the time from the last fault to the end of the campaign, and is the least that a run without faults gets.
-const settleTime = 2 * time.Minute
+// patience of a run with a budget.
+const patience = 2 * time.Minute
 
 // play runs the campaign, with so many trials and until a time at the latest, or with faults until that time and then to the end of
 // the trials that have been made, and reads its results.
@@ -140,7 +142,7 @@ func (s scene) play(ctx context.Context, seed, trials uint64, until time.Time) (
 			return r, f, err
 		}
 	}
-	if err := finish(ctx, st, id, max(settleTime, time.Until(until))); err != nil {
+	if err := finish(ctx, st, id, max(s.patience, time.Until(until))); err != nil {
 		return r, f, tooSlow(err)
 	}
 	r, err = read(ctx, st, id)
