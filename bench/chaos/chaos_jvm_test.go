@@ -38,8 +38,9 @@ func TestChaosWithRealJVMs(t *testing.T) {
 	p, err := realPhase(t.Context(), t.TempDir(), seed, false, i, program)
 	require.NoError(t, err)
 	p.disturbed.runners, p.disturbed.meanPause = shortRunners, shortPause
-	p.calm.runners = 1 // for the few trials that there are
-	p.disturbed.patience, p.calm.patience = 5*time.Minute, 5*time.Minute // on a machine with much other work JVMs start slowly
+	p.calm.runners = 1               // for the few trials that there are
+	const patience = 5 * time.Minute // on a machine with much other work JVMs start slowly
+	p.disturbed.patience, p.calm.patience = patience, patience
 	began := time.Now()
 	o, err := p.run(t.Context(), time.Now().Add(shortChaos))
 	t.Logf("%.0f s", time.Since(began).Seconds())

@@ -149,7 +149,7 @@ func (s scene) play(ctx context.Context, seed, trials uint64, until time.Time) (
 	return r, f, err
 }
 
-// tooSlow says of a campaign that did not end how loaded the machine was: then runners are not ready in time, and say so in the log.
+// tooSlow says of a campaign that did not end how loaded the machine was: runners are then not ready in time, as their log says.
 func tooSlow(err error) error {
 	load, readErr := os.ReadFile("/proc/loadavg")
 	if readErr != nil {
