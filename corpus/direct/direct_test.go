@@ -136,6 +136,25 @@ func TestAnObjectStoreSaysHowLongToWait(t *testing.T) {
 	}
 }
 
+// That an object store has a blob already is believed when who signs finds it there, too.
+func TestABlobThatIsSaidToBeThere(t *testing.T) {
+	b := newBench(t, refuse(http.StatusPreconditionFailed, "PreconditionFailed", "it is there"))
+	there := false
+	sign := func(ctx context.Context) (corpus.SignedRequest, error) {
+		if there {
+			return corpus.SignedRequest{}, nil
+		}
+		there = b.signed.Load() == 1 // another writer ends
+		return b.sign(10)(ctx)
+	}
+	require.NoError(t, b.client.Write(t.Context(), sign, bytes.NewReader(data), 10))
+	assert.Equal(t, int64(2), b.requests.Load())
+
+	b = newBench(t, refuse(http.StatusPreconditionFailed, "PreconditionFailed", "it is there"))
+	require.ErrorIs(t, b.client.Write(t.Context(), b.sign(10), bytes.NewReader(data), 10), direct.ErrContradiction)
+	assert.Equal(t, int64(3), b.requests.Load())
+}
+
 func TestWhatIsNotTriedAgain(t *testing.T) {
 	for code, status := range map[string]int{"BadDigest": 400, "SignatureDoesNotMatch": 403, "EntityTooLarge": 413} {
 		b := newBench(t, refuse(status, code, "no"))

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 
@@ -13,6 +14,7 @@ import (
 // Write writes size bytes of data as a blob. It sends nothing when the blob is stored already, which sign says by returning no
 // request.
 func (c *Client) Write(ctx context.Context, sign Sign, data io.ReaderAt, size int64) error {
+	contradictions := 0
 	_, err := retry(ctx, c, func() (struct{}, error) {
 		signed, err := sign(ctx)
 		switch {
@@ -20,11 +22,24 @@ func (c *Client) Write(ctx context.Context, sign Sign, data io.ReaderAt, size in
 			return struct{}{}, backoff.Permanent(err)
 		case signed.URL == "":
 			return struct{}{}, nil
+		case contradictions == maxContradictions:
+			return struct{}{}, backoff.Permanent(ErrContradiction)
 		}
-		return struct{}{}, c.put(ctx, signed, io.NewSectionReader(data, 0, size))
+		err = c.put(ctx, signed, io.NewSectionReader(data, 0, size))
+		if errors.Is(err, ErrContradiction) { // sign tells whether it is one
+			contradictions++
+		}
+		return struct{}{}, err
 	})
 	return err
 }
+
+// ErrContradiction means that an object store refuses a new blob because it has it already, and does not have it. versitygw does so
+// for a key whose metadata it had written when it was killed.
+var ErrContradiction = errors.New("the object store refuses the blob as one that it has, and does not have it")
+
+// maxContradictions is how often that is tried: another writer of the same blob may be about to end.
+const maxContradictions = 3
 
 func (c *Client) put(parent context.Context, signed corpus.SignedRequest, data *io.SectionReader) error {
 	ctx, dog, stop := c.watch(parent)
@@ -54,8 +69,8 @@ func (c *Client) put(parent context.Context, signed corpus.SignedRequest, data *
 	switch response.StatusCode {
 	case http.StatusOK, http.StatusCreated, http.StatusNoContent:
 		return nil
-	case http.StatusPreconditionFailed: // the object is there: an earlier attempt's, or another writer's with the same bytes
-		return nil
+	case http.StatusPreconditionFailed: // it is there, by an earlier attempt or by another writer of the same bytes, or said to be
+		return ErrContradiction
 	}
 	return refused(response)
 }

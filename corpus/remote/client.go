@@ -161,7 +161,7 @@ func (c *client) Put(ctx context.Context, r io.Reader, want corpus.Digest) (corp
 		if err == nil {
 			return p.digest, p.size, nil
 		}
-		if !signsNot(&c.writes, err) {
+		if !signsNot(&c.writes, err) && !errors.Is(err, direct.ErrContradiction) { // the server may overwrite it
 			return corpus.Digest{}, 0, err
 		}
 	}

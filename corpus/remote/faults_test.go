@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -80,4 +82,30 @@ func TestAnExpiredSignatureIsRenewed(t *testing.T) {
 	require.NoError(t, r.Close())
 	require.Equal(t, "signed anew", string(text))
 	require.Len(t, requests, 2)
+}
+
+// A server that was killed between the metadata of an object and the object refuses it as one that it has: it is written through
+// the coordinator then, and is there.
+func TestABlobOfWhichOnlyMetadataIsThere(t *testing.T) {
+	dir := t.TempDir()
+	s, stop, err := testenv.LaunchS3(dir)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer stop()
+	store := bucket(t, s, "")
+	client := remote.Client(serve(t, remote.NewServer(store, remote.Signing(store))), remote.WithHTTP(direct.Client{
+		Backoff: func() backoff.BackOff { return backoff.NewConstantBackOff(time.Millisecond) },
+	}))
+	d, _, err := client.Put(t.Context(), strings.NewReader("evidence"), corpus.Digest{})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, "data", s.Bucket, d.Hex()[:2], d.Hex())))
+	missing, err := client.Missing(t.Context(), []corpus.Digest{d})
+	require.NoError(t, err)
+	require.Len(t, missing, 1)
+	_, _, err = client.Put(t.Context(), strings.NewReader("evidence"), corpus.Digest{})
+	require.NoError(t, err)
+	got, err := corpus.ReadAll(t.Context(), client, d, 100)
+	require.NoError(t, err)
+	require.Equal(t, "evidence", string(got))
 }
