@@ -2,6 +2,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,16 +48,16 @@ func Make(ctx context.Context, dir, url, to string) (Report, error) {
 }
 
 func makeBackup(ctx context.Context, dir, url, to string) (report Report, err error) {
-	if elsewhere := station.StoreElsewhere(dir); url == "" && elsewhere != "" {
-		return report, fmt.Errorf("its store is %s: give it with --store", elsewhere)
-	}
 	if url == "" {
-		if err := station.CheckDir(dir); err != nil {
-			return report, err
-		}
+		err = station.CheckDir(dir)
+	} else if _, err = os.Stat(dir); err != nil {
+		err = fmt.Errorf("no folder of a coordinator: %w", err)
 	}
-	if stores.InFolder(to) == nil {
-		return report, fmt.Errorf("%s is the folder of a hunt or coordinator; give a folder for backups", to)
+	if err != nil {
+		return report, err
+	}
+	if err := checkTarget(to); err != nil {
+		return report, err
 	}
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return report, err
@@ -77,7 +78,7 @@ func makeBackup(ctx context.Context, dir, url, to string) (report Report, err er
 	if err != nil {
 		return report, err
 	}
-	needed, err := neededBy(ctx, temporary, blobs)
+	needed, err := neededBy(ctx, temporary, dir, url, blobs)
 	if err != nil {
 		return report, err
 	}
@@ -128,18 +129,21 @@ func snapshot(ctx context.Context, dir, url, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = transfer.Copy(ctx, from, copied, func(string, uint64) {})
+	_, err = transfer.Copy(ctx, stores.Redacted(url), from, copied, func(string, uint64) {})
 	return errors.Join(err, copied.Close())
 }
 
 // neededBy returns the digests that the rows in a file, or the index of shared bundles, refer to; true for those that must be
 // there.
-func neededBy(ctx context.Context, file string, blobs station.Blobs) (needed map[corpus.Digest]bool, err error) {
+func neededBy(ctx context.Context, file, dir, url string, blobs station.Blobs) (needed map[corpus.Digest]bool, err error) {
 	st, err := stores.Open(ctx, "sqlite:"+file)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	if err := station.CheckOwner(ctx, st, cmp.Or(url, dir), dir, blobs); err != nil {
+		return nil, err
+	}
 	return retention.List(ctx, st, blobs.Index, blobs)
 }
 

@@ -18,6 +18,8 @@ import (
 
 	"misstep/app/backup"
 	"misstep/app/station"
+	"misstep/bundle/share"
+	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
 	"misstep/coordinator/store/transfer"
 	"misstep/corpus"
@@ -231,7 +233,7 @@ func TestBackupFromPostgreSQL(t *testing.T) {
 	require.NoError(t, err)
 	database, err := stores.Open(t.Context(), again.Store)
 	require.NoError(t, err)
-	_, err = transfer.Copy(t.Context(), from, database, func(string, uint64) {})
+	_, err = transfer.Copy(t.Context(), "folder", from, database, func(string, uint64) {})
 	require.NoError(t, errors.Join(err, from.Close(), database.Close()))
 	continues(t, again, want)
 }
@@ -302,6 +304,18 @@ func TestWhatCannotBeBackedUpIsSaid(t *testing.T) {
 	require.ErrorContains(t, err, "no hunt in")
 	_, err = backup.Make(t.Context(), dir, "", dir)
 	require.ErrorContains(t, err, "give a folder for backups")
+	elsewhere := t.TempDir() // the folder of a coordinator whose store is in a database
+	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "store.url"), []byte("postgres://db/misstep\n"), 0o644))
+	_, err = backup.Make(t.Context(), dir, "", elsewhere)
+	require.ErrorContains(t, err, elsewhere+" has store.url, which no backup has")
+	_, err = backup.Make(t.Context(), elsewhere, "", to)
+	require.ErrorContains(t, err, "postgres://db/misstep, not in the folder")
+	_, err = backup.Make(t.Context(), filepath.Join(dir, "none"), "sqlite:"+filepath.Join(dir, "store.db"), to)
+	require.ErrorContains(t, err, "no folder of a coordinator")
+	other := t.TempDir()
+	require.NoError(t, stores.Create(t.Context(), other))
+	_, err = backup.Make(t.Context(), dir, "sqlite:"+stores.File(other), to)
+	require.ErrorContains(t, err, "belong to the store")
 	// Evidence that has been lost is named, and the rest is backed up.
 	names, err := filepath.Glob(filepath.Join(dir, "blobs", "??", "*"))
 	require.NoError(t, err)
@@ -338,4 +352,43 @@ func TestBackupOfABucket(t *testing.T) {
 	hunt(t, restored, func(_ context.Context, st *station.Station, id string) {
 		assert.GreaterOrEqual(t, resultOf(t, st, id).trials, want.trials)
 	})
+}
+
+// A folder is restored into only when nothing is lost by that.
+func TestWhereNothingIsRestored(t *testing.T) {
+	_, to := small(t)
+	busy := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(busy, "store.url"), []byte("postgres://db/misstep\n"), 0o644))
+	_, err := backup.Restore(t.Context(), to, busy)
+	require.ErrorContains(t, err, "it is not empty, it has store.url: give a new folder")
+	_, err = backup.Restore(t.Context(), to, to)
+	require.ErrorContains(t, err, "it is not empty")
+	assert.NoFileExists(t, filepath.Join(to, "store.db"))
+}
+
+// What a restore that broke off has left is nobody's folder until the same restore has ended.
+func TestARestoreThatBrokeOffIsContinued(t *testing.T) {
+	_, to := small(t)
+	store := only(t, filepath.Join(to, "store-*.db"))
+	require.NoError(t, os.Rename(store, store+".away"))
+	dir := filepath.Join(t.TempDir(), "new")
+	_, err := backup.Restore(t.Context(), to, dir)
+	require.Error(t, err)
+	const want = "run `misstep store restore "
+	_, err = station.Embed(dir, station.HuntTiming(slog.New(slog.DiscardHandler)))
+	require.ErrorContains(t, err, want)
+	_, err = station.OpenDir(dir, station.HuntTiming(slog.New(slog.DiscardHandler)))
+	require.ErrorContains(t, err, want)
+	_, err = station.Open(t.Context(), station.Place{Dir: dir, Store: "sqlite:" + filepath.Join(t.TempDir(), "x.db")},
+		coordinator.Config{}, share.Policy{})
+	require.ErrorContains(t, err, want)
+	_, other := small(t)
+	_, err = backup.Restore(t.Context(), other, dir)
+	require.ErrorContains(t, err, "it has a part of the backup "+to)
+
+	require.NoError(t, os.Rename(store+".away", store))
+	report, err := backup.Restore(t.Context(), to, dir)
+	require.NoError(t, err)
+	assert.Zero(t, report.Copied, "the blobs were there")
+	hunt(t, dir, func(_ context.Context, st *station.Station, id string) { assert.NotZero(t, resultOf(t, st, id).trials) })
 }

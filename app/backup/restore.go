@@ -13,10 +13,11 @@ import (
 	"misstep/corpus"
 	"misstep/corpus/index"
 	"misstep/corpus/localdir"
+	"misstep/internal/atomicfile"
 )
 
-// Restore makes the folder of a coordinator of the backup in the folder from. dir must not be one already. Everything is verified,
-// and the store comes last: when it is interrupted, the same call continues.
+// Restore makes the folder of a coordinator of the backup in the folder from. dir must be new or empty. Everything is verified, and
+// the store comes last: when it is interrupted, the same call continues, and until then nobody else opens the folder.
 func Restore(ctx context.Context, from, dir string) (Report, error) {
 	report, err := restore(ctx, from, dir)
 	if err != nil {
@@ -30,11 +31,17 @@ func restore(ctx context.Context, from, dir string) (report Report, err error) {
 	if err != nil {
 		return report, err
 	}
-	if stores.InFolder(dir) == nil {
-		return report, errors.New("it has a store already: give a new folder")
+	if from, err = filepath.Abs(from); err != nil {
+		return report, err
+	}
+	if err := checkNew(dir, from); err != nil {
+		return report, err
 	}
 	report.Bucket, report.Blobs = m.bucket, len(m.blobs)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return report, err
+	}
+	if err := atomicfile.Write(stores.RestoringFile(dir), []byte(from+"\n"), 0o644); err != nil {
 		return report, err
 	}
 	blobs, err := station.OpenBlobs(ctx, dir, m.bucket)
@@ -58,7 +65,10 @@ func restore(ctx context.Context, from, dir string) (report Report, err error) {
 			report.Lost = append(report.Lost, d.String())
 		}
 	}
-	return report, restoreStore(ctx, filepath.Join(from, storeName(m.store)), m.store, stores.File(dir))
+	if err := restoreStore(ctx, filepath.Join(from, storeName(m.store)), m.store, stores.File(dir)); err != nil {
+		return report, err
+	}
+	return report, os.Remove(stores.RestoringFile(dir))
 }
 
 // restoreStore copies a file with a digest, which becomes visible whole.

@@ -35,6 +35,8 @@ type Keeper struct {
 	Dir string
 	// Gentle makes it rest between the pages of trials, three times as long as it has read, so that calls have the processor.
 	Gentle bool
+	// Owned returns an error unless the blobs belong to the store; nil for blobs that can only be the store's.
+	Owned func(context.Context) error
 }
 
 // Run makes rounds until ctx ends, the first one after Every. An error is logged, and the next round tries again.
@@ -69,6 +71,11 @@ func (k *Keeper) Run(ctx context.Context) {
 // Round applies the rules to the trials, removes entries of the shared catalogue whose time is over, then blobs that nobody needs;
 // without remove it only counts. The blobs of trials that would age are not among those that it counts.
 func (k *Keeper) Round(ctx context.Context, remove bool) (Aged, corpus.Swept, error) {
+	if k.Owned != nil {
+		if err := k.Owned(ctx); err != nil {
+			return Aged{}, corpus.Swept{}, err
+		}
+	}
 	if remove && k.Dir != "" {
 		unlock, err := Lock(ctx, k.Dir)
 		if err != nil {

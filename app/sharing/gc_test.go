@@ -30,6 +30,9 @@ func TestSweepKeepsWhatRowsReferTo(t *testing.T) {
 
 func sweepKeepsWhatRowsReferTo(t *testing.T, url string) {
 	dir := t.TempDir()
+	if url != "" { // as a coordinator notes it
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "store.url"), []byte(url+"\n"), 0o644))
+	}
 	blobs, err := localdir.New(filepath.Join(dir, "blobs"))
 	require.NoError(t, err)
 	put := func(text string) string {

@@ -55,6 +55,8 @@ type Place struct {
 	Store string
 	// Blobs is the location of the bucket with its blobs; empty keeps them where they were, or else in the folder.
 	Blobs string
+	// Adopt makes the blobs belong to the store although they belong to another one.
+	Adopt bool
 	// Retention is what it removes by itself.
 	Retention retention.Plan
 	// Access tells callers beside tokens and people, such as runners by their certificates.
@@ -87,6 +89,13 @@ func Open(
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
+	before, err := lookAt(place.Dir, place.Store)
+	if err != nil {
+		return nil, err
+	}
+	if err := stores.CheckRestored(place.Dir); err != nil {
+		return nil, err
+	}
 	url := cmp.Or(place.Store, place.Dir)
 	st, err := await(ctx, "database", place.Patience, logger, func() (store.Store, error) {
 		return stores.OpenLogged(ctx, url, logger)
@@ -95,12 +104,16 @@ func Open(
 		return nil, err
 	}
 	config.Shared = stores.Shared(url)
-	if err := noteStore(place.Dir, place.Store); err != nil {
-		return nil, errors.Join(err, st.Close())
+	if err := os.MkdirAll(place.Dir, 0o755); err != nil {
+		return nil, errors.Join(fmt.Errorf("make folder: %w", err), st.Close())
 	}
 	kept, err := await(ctx, "object store", place.Patience, logger, func() (Blobs, error) {
 		return OpenBlobs(ctx, place.Dir, place.Blobs)
 	})
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	owned, err := before.own(ctx, st, place, kept, logger)
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -152,7 +165,7 @@ func Open(
 	running.Go(func() { people.Run(work) })
 	keeper := retention.Keeper{
 		Plan: place.Retention, Store: st, Blobs: kept.Sweeper(), Shared: kept.Index, Clock: time.Now, Logger: logger,
-		Dir: place.Dir, Gentle: true,
+		Dir: place.Dir, Gentle: true, Owned: owned,
 	}
 	running.Go(func() { keeper.Run(work) })
 	stop := func() {

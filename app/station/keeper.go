@@ -29,6 +29,12 @@ func StoreElsewhere(dir string) string {
 	return strings.TrimSpace(string(text))
 }
 
+// elsewhere is the error of a command that is told the folder only.
+func elsewhere(dir, url string) error {
+	return fmt.Errorf("the store of %s is %s, not in the folder: give it with --store, or ask a coordinator on it with "+
+		"--coordinator", dir, url)
+}
+
 func noteStore(dir, url string) error {
 	if url == "" {
 		return nil
@@ -48,24 +54,34 @@ func noteStore(dir, url string) error {
 func Keeper(ctx context.Context, dir, store string, plan retention.Plan, logger *slog.Logger) (
 	k *retention.Keeper, done func() error, err error,
 ) {
-	if elsewhere := StoreElsewhere(dir); store == "" && elsewhere != "" {
-		return nil, nil, fmt.Errorf("the store of %s is %s: give it with --store", dir, elsewhere)
+	before, err := lookAt(dir, store)
+	if err != nil {
+		return nil, nil, err
 	}
 	if store == "" {
 		if err := CheckDir(dir); err != nil {
 			return nil, nil, err
 		}
+	} else if _, err := os.Stat(dir); err != nil {
+		return nil, nil, fmt.Errorf("no folder of a coordinator: %w", err)
 	}
 	st, err := stores.Open(ctx, cmp.Or(store, dir))
 	if err != nil {
 		return nil, nil, err
 	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
 	blobs, err := OpenBlobs(ctx, dir, "")
+	if err != nil {
+		return nil, nil, errors.Join(err, st.Close())
+	}
+	owned, err := before.own(ctx, st, Place{Dir: dir, Store: store}, blobs, logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
 	return &retention.Keeper{
 		Plan: plan, Store: st, Blobs: blobs.Sweeper(), Shared: blobs.Index, Clock: time.Now, Logger: logger,
-		Dir: dir,
+		Dir: dir, Owned: owned,
 	}, st.Close, nil
 }

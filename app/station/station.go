@@ -97,6 +97,12 @@ func OpenDir(dir string, config coordinator.Config) (*Station, error) {
 
 // CheckDir returns an error unless a folder is that of a hunt or coordinator.
 func CheckDir(dir string) error {
+	if err := stores.CheckRestored(dir); err != nil {
+		return err
+	}
+	if url := StoreElsewhere(dir); url != "" {
+		return elsewhere(dir, url)
+	}
 	if err := stores.InFolder(dir); err != nil {
 		return fmt.Errorf("no hunt in %s (%w); give the --dir of an earlier `misstep hunt` or coordinator", dir, err)
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,11 +40,45 @@ func checkGiven(command *kong.Context) error {
 		default:
 			continue
 		}
-		if err := checkValue(value, value.Target); err != nil {
+		err := checkEmpty(value.Target)
+		if err == nil {
+			err = checkValue(value, value.Target)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// errEmpty is the error of a value that is given and empty, which no flag or argument takes.
+var errEmpty = errors.New("want a value, got an empty one: a variable of the shell may be unset")
+
+// checkEmpty returns an error when a text, or one of several, is empty.
+func checkEmpty(v reflect.Value) error {
+	texts, several := reflect.TypeAssert[[]string](v)
+	if !several && v.Kind() == reflect.String {
+		texts = []string{v.String()}
+	}
+	if slices.Contains(texts, "") {
+		return errEmpty
+	}
+	return nil
+}
+
+// pathMapper reads paths as kong does, but no empty one, which kong takes for the working folder.
+type pathMapper struct{ kongs *kong.Registry }
+
+// Decode implements kong.Mapper.
+func (m pathMapper) Decode(c *kong.DecodeContext, target reflect.Value) error {
+	if c.Scan.Peek().Value == "" {
+		if len(c.Value.Tag.Envs) == 0 {
+			return errEmpty
+		}
+		c.Scan.Pop() // an empty variable of the environment is as one that is not set
+		return nil
+	}
+	return m.kongs.ForNamedValue("path", target).Decode(c, target)
 }
 
 // checkValue checks the value of a flag or argument by its tags.

@@ -51,11 +51,18 @@ func TestValuesOutOfBoundsAreRefused(t *testing.T) {
 	}{
 		{"hunt c.yaml --for 0s", exitFailed, "--for: want a value above 0s, got 0s"},
 		{"hunt c.yaml --for=-5s", exitFailed, "--for: want a value above 0s, got -5s"},
-		{"hunt c.yaml --slots 0", exitFailed, "--slots: want a value at least 1, got 0"},
-		{"hunt c.yaml --slots=-1", exitFailed, "--slots: want a value at least 1, got -1"},
+		{"hunt c.yaml --slots 0", exitFailed, "--slots: want a value at least 1 and at most 4096, got 0"},
+		{"hunt c.yaml --slots=-1", exitFailed, "--slots: want a value at least 1 and at most 4096, got -1"},
 		{"hunt c.yaml --budget-trials 0", exitFailed, "--budget-trials: want a value at least 1"},
 		{"reproduce F1 --budget-time=-1h --dir d", exitFailed, "--budget-time: want a value above 0s"},
 		{"runner --coordinator 127.0.0.1:1 --slots 0", exitFailed, "--slots"},
+		{"runner --coordinator 127.0.0.1:1 --slots 4294967297", exitFailed, "--slots: want a value at least 1 and at most 4096"},
+		{"store backup d ''", exitFailed, "<to>: want a value, got an empty one"},
+		{"store restore '' d", exitFailed, "<from>: want a value, got an empty one"},
+		{"store copy d ''", exitFailed, "to: want a value, got an empty one"},
+		{"coordinator --dir d --store ''", exitFailed, "--store: want a value, got an empty one"},
+		{"coordinator --dir ''", exitFailed, "--dir: want a value, got an empty one"},
+		{"coordinator --dir d --listen ''", exitFailed, "--listen: want a value, got an empty one"},
 		{"runner --coordinator 127.0.0.1", exitFailed, `--coordinator: want HOST:PORT, such as 127.0.0.1:7867, got "127.0.0.1"`},
 		{"coordinator --dir d --lease-time 0s", exitFailed, "--lease-time: want a value at least 1s"},
 		{"coordinator --dir d --listen 7867", exitFailed, "--listen: want HOST:PORT"},
@@ -72,8 +79,19 @@ func TestValuesOutOfBoundsAreRefused(t *testing.T) {
 		{"sched run --max-runs 0 -- true", exitOwn, "--max-runs: want a value at least 1"},
 	} {
 		var out, errs strings.Builder
-		assert.Equal(t, c.code, run(t.Context(), strings.Fields(c.args), &out, &errs), c.args)
+		given := strings.Fields(c.args)
+		for i := range given {
+			given[i] = strings.ReplaceAll(given[i], "''", "")
+		}
+		assert.Equal(t, c.code, run(t.Context(), given, &out, &errs), c.args)
 		assert.Contains(t, errs.String(), "misstep: "+c.want, c.args)
 		assert.Empty(t, out.String(), c.args)
 	}
+}
+
+// An empty variable of the environment is as one that is not set.
+func TestEmptyVariables(t *testing.T) {
+	t.Setenv("MISSTEP_SIGNING_KEY", "")
+	var out, errs strings.Builder
+	assert.Zero(t, run(t.Context(), []string{"checks"}, &out, &errs), errs.String())
 }

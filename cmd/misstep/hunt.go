@@ -20,7 +20,7 @@ type huntCommand struct {
 	Campaign string        `arg:"" help:"Campaign in YAML." type:"path" placeholder:"CAMPAIGN.yaml"`
 	Dir      string        `help:"Folder of the hunt; another run on it resumes (default: ./hunt-NAME)." type:"path" placeholder:"DIR"`
 	For      time.Duration `within:"(0s,)" help:"Time budget, overriding the campaign's; a campaign that is resumed gets a new one from now on." placeholder:"DURATION"`
-	Slots    int           `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
+	Slots    int           `within:"[1,4096]" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
 	// Reproduce turns the hunt's findings into reproducers.
 	Reproduce bool `help:"Then reproduce each finding: amplify, minimise, bisect, verify (see misstep reproduce)."`
 	reproduceFlags

@@ -144,6 +144,7 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(
 			"sources": jdk.SourceForms,
 			"roles":   strings.Join(access.RoleNames(), ", "),
 		},
+		kong.NamedMapper("path", pathMapper{kong.NewRegistry().RegisterDefaults()}),
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),
 		kong.BindTo(ctx, (*context.Context)(nil)),

@@ -43,7 +43,7 @@ type reproduceStart struct {
 	embedFlags
 	Finding string `arg:"" help:"Finding id or a prefix of it."`
 	Out     string `short:"o" help:"Bundle to write (default: bundles/FINDING.zip in --dir, else ./FINDING.zip)." type:"path" placeholder:"FILE.zip"`
-	Slots   int    `within:"[1,)" help:"Maximum concurrent trials with --dir (default: number of CPUs)." placeholder:"N"`
+	Slots   int    `within:"[1,4096]" help:"Maximum concurrent trials with --dir (default: number of CPUs)." placeholder:"N"`
 	JSON    bool   `help:"Print {reproduction, bundle}; progress stays on stderr."`
 }
 

@@ -21,7 +21,7 @@ type runnerCommand struct {
 	Coordinator []string `address:"HOST:PORT" help:"Address of the coordinator, or of several on one store; a name may have several addresses." required:"" xor:"coordinators" placeholder:"HOST:PORT"`
 	List        string   `name:"coordinator-list" help:"File with those addresses, one a line, which is read again while the runner runs." required:"" xor:"coordinators" type:"path" placeholder:"FILE"`
 	tlsFlags
-	Slots   int           `within:"[1,)" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
+	Slots   int           `within:"[1,4096]" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
 	Scratch string        `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
 	Drain   time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back." default:"60s"`
 	Offer   []string      `help:"What to offer beyond running JVMs: sched_ext, vm, vm-deterministic, or none (default: what this machine can do)." placeholder:"CAPABILITY"`

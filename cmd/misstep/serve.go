@@ -25,6 +25,7 @@ type coordinatorCommand struct {
 	Dir       string        `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
 	Store     string        `help:"Store in place of the folder's own, e.g. postgres://USER@HOST/DATABASE, which several coordinators may share. The password belongs into PGPASSWORD or ~/.pgpass." placeholder:"URL"`
 	Blobs     string        `help:"Bucket of an S3-compatible store for evidence, JDKs and workloads, to which runners then have direct access: ${bucket} (default: where they were, else in the folder)." env:"MISSTEP_BLOBS" placeholder:"LOCATION"`
+	Adopt     bool          `name:"adopt-blobs" help:"Take over blobs that belong to another store, which is gone for good: from then on only what this store refers to is kept."`
 	LeaseTime time.Duration `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
 	retentionFlags
 	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: no rounds; see misstep store vacuum)." placeholder:"TIME"`
@@ -98,7 +99,10 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	place := station.Place{Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Retention: plan, Patience: startPatience, Accounts: people}
+	place := station.Place{
+		Dir: c.Dir, Store: c.Store, Blobs: c.Blobs, Adopt: c.Adopt, Retention: plan, Patience: startPatience,
+		Accounts: people,
+	}
 	if secure != nil {
 		place.Options = secure.ServerOptions(coordinator.Ping)
 		metrics.Certificates(secure.EachExpiry)

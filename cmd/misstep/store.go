@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"misstep/app"
 	"misstep/coordinator/store/stores"
 	"misstep/coordinator/store/transfer"
 )
@@ -19,7 +20,7 @@ type storeCommand struct {
 
 type storeCopy struct {
 	From string `arg:"" help:"Store to copy, which may be in use: a folder, a file, or postgres://USER@HOST/DATABASE." placeholder:"URL"`
-	To   string `arg:"" help:"Store to fill: a new folder or file, or a database without rows." placeholder:"URL"`
+	To   string `arg:"" help:"Store to fill: a new folder or file, or a database without rows, or one in which an earlier copy broke off, which is begun anew." placeholder:"URL"`
 	JSON bool   `help:"Print [{table, rows, digest}] of the copy."`
 }
 
@@ -36,21 +37,22 @@ func (c *storeCopy) Run(ctx context.Context, e *env) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	to, err := stores.OpenLogged(ctx, c.To, e.warnings())
+	to, err := stores.OpenTarget(ctx, c.To, e.warnings())
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	told := time.Now()
-	tables, err := transfer.Copy(ctx, from, to, func(table string, rows uint64) {
+	tables, err := transfer.Copy(ctx, stores.Redacted(c.From), from, to, func(table string, rows uint64) {
 		if time.Since(told) >= tellEvery {
 			told = time.Now()
 			e.say("copied %d %s", rows, table)
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("copy %s to %s: %w", stores.Redacted(c.From), stores.Redacted(c.To), err)
+		return c.failed(ctx, err)
 	}
+	e.say("only rows were copied: evidence, JDKs and workloads stay where they are, and belong to the copy, too")
 	if c.JSON {
 		return e.json(tables)
 	}
@@ -60,4 +62,13 @@ func (c *storeCopy) Run(ctx context.Context, e *env) (err error) {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", t.Name, t.Rows, t.Digest)
 	}
 	return w.Flush()
+}
+
+// failed is the error of a copy that began.
+func (c *storeCopy) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w: %s has a part of the copy and is refused until the same command has run to its end",
+			app.ErrInterrupted, stores.Redacted(c.To))
+	}
+	return fmt.Errorf("copy %s to %s: %w", stores.Redacted(c.From), stores.Redacted(c.To), err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,6 +64,41 @@ func TestStoreCopy(t *testing.T) {
 		assert.Contains(t, errs.String(), c.want)
 		assert.NotContains(t, errs.String(), "secret")
 	}
+}
+
+// A copy that is interrupted says that the target is not to be used, and nobody uses it until the same command has run to its end.
+func TestAnInterruptedStoreCopy(t *testing.T) {
+	dir, to := filepath.Join(t.TempDir(), "hunt"), filepath.Join(t.TempDir(), "copy")
+	s, err := stores.Open(t.Context(), dir)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, s.Update(t.Context(), func(tx store.Tx) error {
+		return tx.PutCampaign(&store.Campaign{
+			ID: "C1", Submission: &misstepv1.SubmitCampaignRequest{Campaign: &misstepv1.Campaign{Name: "copied"}},
+			State: misstepv1.CampaignState_CAMPAIGN_STATE_DONE, Submitted: time.Now(), Tally: &misstepv1.CampaignStatus{},
+		})
+	}))
+	require.NoError(t, s.Close())
+	source, err := stores.Open(t.Context(), dir)
+	require.NoError(t, err)
+	target, err := stores.Open(t.Context(), to)
+	require.NoError(t, err)
+	_, err = transfer.Copy(ctx, dir, source, target, func(string, uint64) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, errors.Join(source.Close(), target.Close()))
+
+	var out, errs strings.Builder
+	err = (&storeCopy{From: dir, To: to}).failed(ctx, err)
+	require.EqualError(t, err, "interrupted: "+to+" has a part of the copy and is refused until the same command has run "+
+		"to its end")
+	assert.Equal(t, exitFailed, run(t.Context(), []string{"campaign", "list", "--dir", to}, &out, &errs))
+	assert.Contains(t, errs.String(), "it is an incomplete copy of "+dir)
+	assert.Contains(t, errs.String(), "run the same `misstep store copy` again")
+	require.Zero(t, run(t.Context(), []string{"store", "copy", dir, to}, &out, &errs), errs.String())
+	errs.Reset()
+	out.Reset()
+	require.Zero(t, run(t.Context(), []string{"campaign", "list", "--dir", to}, &out, &errs), errs.String())
+	assert.Contains(t, out.String(), "copied")
 }
 
 // Two coordinators on one database are one: what is submitted through one is granted by the other, and both show all. A password

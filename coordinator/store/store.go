@@ -174,6 +174,9 @@ type WorkerRows interface {
 // names it.
 type Loader interface {
 	Tx
+	PropertyRows
+	// Clear removes all rows but the properties.
+	Clear() error
 	// WorkerNames returns the names under which workers keep their states, in order.
 	WorkerNames() ([]string, error)
 	// LoadTrial is AddTrial with the trial's own id.

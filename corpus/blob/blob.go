@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -251,3 +253,32 @@ func (s *Store) WriteName(ctx context.Context, name string, data []byte) error {
 	}
 	return nil
 }
+
+// AddName is WriteName for an object that is not there: if it is, the error wraps fs.ErrExist.
+func (s *Store) AddName(ctx context.Context, name string, data []byte) error {
+	options := minio.PutObjectOptions{}
+	options.SetMatchETagExcept("*")
+	_, err := s.client.PutObject(ctx, s.bucket, s.key(name), bytes.NewReader(data), int64(len(data)), options)
+	switch code := minio.ToErrorResponse(err).StatusCode; {
+	case code == http.StatusPreconditionFailed || code == http.StatusConflict:
+		err = fs.ErrExist
+	case code == http.StatusForbidden:
+		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s in bucket %s: %w", name, s.bucket, err)
+	}
+	return nil
+}
+
+// Empty reports whether there is nothing below PREFIX.
+func (s *Store) Empty(ctx context.Context) (bool, error) {
+	under := minio.ListObjectsOptions{Prefix: s.key("") + slash(s.prefix), Recursive: true, MaxKeys: 1}
+	for object := range s.client.ListObjectsIter(ctx, s.bucket, under) {
+		return false, object.Err
+	}
+	return true, ctx.Err()
+}
+
+// Location is the place as s3://BUCKET/PREFIX.
+func (s *Store) Location() string { return "s3://" + path.Join(s.bucket, s.prefix) }

@@ -65,14 +65,27 @@ const fileName = "store.db"
 //   - sqlite:FILE is a database file, created when it is missing;
 //   - a path without a scheme is a database file if a file exists there, else a folder, created when it is missing, that holds one.
 //
-// The error wraps store.ErrAway when the store's server may answer later. It names the URL without its password; the error for an
-// unknown scheme also lists the supported ones. The caller closes the store.
+// A store or a folder into which something was being copied or restored when that broke off is refused. The error wraps
+// store.ErrAway when the store's server may answer later. It names the URL without its password; the error for an unknown scheme also
+// lists the supported ones. The caller closes the store.
 func Open(ctx context.Context, url string) (store.Store, error) {
 	return OpenLogged(ctx, url, slog.New(slog.DiscardHandler))
 }
 
 // OpenLogged is Open for a store that says in a log when it has to wait for its server.
 func OpenLogged(ctx context.Context, url string, logger *slog.Logger) (store.Store, error) {
+	s, err := OpenTarget(ctx, url, logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := complete(ctx, s); err != nil {
+		return nil, errors.Join(fmt.Errorf("open store %q: %w", Redacted(url), err), s.Close())
+	}
+	return s, nil
+}
+
+// OpenTarget is OpenLogged for a store into which another one is copied: it may have a part of such a copy.
+func OpenTarget(ctx context.Context, url string, logger *slog.Logger) (store.Store, error) {
 	m := scheme.FindStringSubmatch(url)
 	if m == nil {
 		return openPath(ctx, url)
@@ -95,6 +108,9 @@ func openPath(ctx context.Context, path string) (store.Store, error) {
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return openSQLite(ctx, path)
+	}
+	if err := CheckRestored(path); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nil, fmt.Errorf("create folder %s for a store: %w", path, err)

@@ -13,13 +13,19 @@ import (
 // page is the number of rows that are written in one transaction.
 const page = 500
 
-// Copy copies every row of a store as of one moment into an empty one, and returns what both then have, table by table. It fails
-// when the target is not empty, and when the target then differs. progress is told how many rows of a table were copied so far.
-func Copy(ctx context.Context, from, to store.Store, progress func(table string, rows uint64)) ([]Table, error) {
-	if err := empty(ctx, to); err != nil {
+// Copy copies every row of a store, which name names, as of one moment into an empty one, and returns what both then have, table by
+// table. It fails when the target is not empty, and when the target then differs. progress is told how many rows of a table were
+// copied so far.
+//
+// From the first transaction to the last the target is marked as incomplete (store.PropertyIncomplete). A target that has the mark
+// of an earlier copy is emptied. In the end it has the source's identity.
+func Copy(ctx context.Context, name string, from, to store.Store, progress func(table string, rows uint64)) ([]Table, error) {
+	m := newMark(name)
+	if err := m.begin(ctx, to); err != nil {
 		return nil, err
 	}
 	var want []Table
+	var id string
 	begun := false
 	err := from.View(ctx, func(tx store.Tx) error {
 		if begun {
@@ -30,8 +36,11 @@ func Copy(ctx context.Context, from, to store.Store, progress func(table string,
 		if err != nil {
 			return fmt.Errorf("the source: %w", err)
 		}
-		c := &copying{ctx: ctx, source: source, to: to, progress: progress}
+		c := &copying{ctx: ctx, source: source, to: to, mark: m, progress: progress}
 		if err := c.all(); err != nil {
+			return err
+		}
+		if id, err = source.Property(store.PropertyID); err != nil {
 			return err
 		}
 		want, err = Tables(source)
@@ -44,7 +53,10 @@ func Copy(ctx context.Context, from, to store.Store, progress func(table string,
 	if err != nil {
 		return nil, err
 	}
-	return have, compare(want, have)
+	if err := compare(want, have); err != nil {
+		return nil, err
+	}
+	return have, m.end(ctx, to, id)
 }
 
 func loader(tx store.Tx) (store.Loader, error) {
@@ -53,19 +65,6 @@ func loader(tx store.Tx) (store.Loader, error) {
 		return nil, errors.New("a store in memory cannot be copied: give a folder, a file, or a database")
 	}
 	return l, nil
-}
-
-func empty(ctx context.Context, s store.Store) error {
-	have, err := TablesOf(ctx, s)
-	if err != nil {
-		return fmt.Errorf("the target: %w", err)
-	}
-	for _, t := range have {
-		if t.Rows > 0 {
-			return fmt.Errorf("the target is not empty, it has %d %s: give a new folder or database", t.Rows, t.Name)
-		}
-	}
-	return nil
 }
 
 func compare(want, have []Table) error {
@@ -87,6 +86,7 @@ type copying struct {
 	ctx      context.Context //nolint:containedctx // a copy lives inside one call
 	source   store.Loader
 	to       store.Store
+	mark     mark
 	progress func(table string, rows uint64)
 }
 
@@ -112,7 +112,7 @@ func (c *copying) all() error {
 		c.auditLog,
 		func() error {
 			return c.to.Update(c.ctx, func(tx store.Tx) error {
-				to, err := loader(tx)
+				to, err := c.mark.target(tx)
 				if err != nil {
 					return err
 				}
@@ -209,7 +209,7 @@ func write[T any](c *copying, table string, rows []T, put func(store.Loader, T) 
 // update writes rows in one transaction.
 func update[T any](c *copying, rows []T, put func(store.Loader, T) error) error {
 	return c.to.Update(c.ctx, func(tx store.Tx) error {
-		to, err := loader(tx)
+		to, err := c.mark.target(tx)
 		if err != nil {
 			return fmt.Errorf("the target: %w", err)
 		}

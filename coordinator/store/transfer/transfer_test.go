@@ -1,9 +1,11 @@
 package transfer
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,11 +101,11 @@ func TestThereAndBack(t *testing.T) {
 		"reproductions": 1, "catalogue": 2, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
 	}, rows)
 	told := map[string]uint64{}
-	have, err := Copy(t.Context(), source, database, func(table string, rows uint64) { told[table] = rows })
+	have, err := Copy(t.Context(), "source", source, database, func(table string, rows uint64) { told[table] = rows })
 	require.NoError(t, err)
 	assert.Equal(t, want, have)
 	assert.EqualValues(t, trials, told["trials"])
-	have, err = Copy(t.Context(), database, file, ignore)
+	have, err = Copy(t.Context(), "database", database, file, ignore)
 	require.NoError(t, err)
 	assert.Equal(t, want, have)
 
@@ -132,13 +134,75 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// brokenOff fills a target until the copy is at the trials.
+func brokenOff(t *testing.T, source, target store.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := Copy(ctx, "somewhere", source, target, func(table string, _ uint64) {
+		if table == "trials" {
+			cancel()
+		}
+	})
+	require.Error(t, err)
+	have, err := TablesOf(t.Context(), target)
+	require.NoError(t, err)
+	require.NotZero(t, have[0].Rows, "some campaigns were copied")
+}
+
+func property(t *testing.T, s store.Store, name string) (text string) {
+	require.NoError(t, s.View(t.Context(), func(tx store.Tx) (err error) {
+		text, err = tx.(store.PropertyRows).Property(name)
+		return err
+	}))
+	return text
+}
+
+// A copy that breaks off leaves its mark. The next one begins anew, and in the end the target is the source again: also to those
+// who ask whose blobs there are.
+func TestACopyThatBrokeOffIsRepeated(t *testing.T) {
+	source := newSQLite(t)
+	fill(t, source)
+	want, err := TablesOf(t.Context(), source)
+	require.NoError(t, err)
+	for _, target := range []store.Store{newSQLite(t), newPostgres(t)} {
+		own := property(t, target, store.PropertyID)
+		require.Regexp(t, "^[0-9a-f]{16}$", own)
+		brokenOff(t, source, target)
+		assert.Contains(t, property(t, target, store.PropertyIncomplete), "copy of somewhere, begun at ")
+		assert.Equal(t, own, property(t, target, store.PropertyID))
+		have, err := Copy(t.Context(), "source", source, target, ignore)
+		require.NoError(t, err)
+		assert.Equal(t, want, have)
+		assert.Empty(t, property(t, target, store.PropertyIncomplete))
+		assert.Equal(t, property(t, source, store.PropertyID), property(t, target, store.PropertyID))
+	}
+}
+
+// Two copies into one target do not mix: the later one takes it, and the earlier one fails.
+func TestTwoCopiesIntoOneTarget(t *testing.T) {
+	source, target := newSQLite(t), newSQLite(t)
+	fill(t, source)
+	other := sync.OnceFunc(func() {
+		_, err := Copy(t.Context(), "other", source, target, ignore)
+		require.NoError(t, err)
+	})
+	_, err := Copy(t.Context(), "source", source, target, func(string, uint64) { other() })
+	require.ErrorContains(t, err, "another copy into the same target has begun meanwhile")
+	want, err := TablesOf(t.Context(), source)
+	require.NoError(t, err)
+	have, err := TablesOf(t.Context(), target)
+	require.NoError(t, err)
+	assert.Equal(t, want, have)
+	assert.Empty(t, property(t, target, store.PropertyIncomplete))
+}
+
 func TestRefused(t *testing.T) {
 	source, target := newSQLite(t), newSQLite(t)
 	fill(t, source)
-	_, err := Copy(t.Context(), source, memory.New(), ignore)
+	_, err := Copy(t.Context(), "source", source, memory.New(), ignore)
 	require.ErrorContains(t, err, "a store in memory cannot be copied")
 	require.NoError(t, target.Update(t.Context(), func(tx store.Tx) error { return tx.PutKnownBug(&misstepv1.KnownBug{Id: "B1"}) }))
-	_, err = Copy(t.Context(), source, target, ignore)
+	_, err = Copy(t.Context(), "source", source, target, ignore)
 	require.ErrorContains(t, err, "the target is not empty, it has 1 known bugs: give a new folder or database")
 }
 
