@@ -173,7 +173,7 @@ func fieldOf(at protopath.Values) protoreflect.FullName {
 }
 
 // rows marks what is referred to by findings (merged ones included, since they may be split off again), reproductions, running
-// campaigns, and trials that hit a finding or did not end cleanly. Results of probes are in their reproduction.
+// campaigns, and trials (see trialMarks). Results of probes are in their reproduction.
 func (k marking) rows(ctx context.Context, m *Marks, st store.Store) error {
 	done, _, err := position(ctx, st)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // segmentVersion changes with what refers to a blob (see trialMarks.references) and with the format of the files.
-const segmentVersion = 1
+const segmentVersion = 2
 
 // schema is a digest of the messages of a trial: with another field a trial may refer to more.
 var schema = sync.OnceValue(func() (short [8]byte) {

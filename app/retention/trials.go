@@ -15,8 +15,9 @@ import (
 // new or changed, and at most as many in each campaign that runs on. Tests have smaller ones.
 var segmentTrials = 1 << 14
 
-// trialMarks finds what the trials of a campaign refer to: those that hit a finding or did not end cleanly, and all while the
-// campaign is running. It reads page by page, so that the store is free in between.
+// trialMarks finds what the trials of a campaign refer to: the evidence of all, and what their recipes name of those that hit a
+// finding or did not end cleanly, and of all while the campaign is running. It reads page by page, so that the store is free in
+// between.
 type trialMarks struct {
 	marking
 	marks    *Marks
@@ -141,12 +142,12 @@ func (t *trialMarks) segment(ctx context.Context, after uint64) (s *segment, who
 }
 
 func (t *trialMarks) references(trial *store.Trial, visit func(corpus.Digest, bool)) error {
-	clean := len(trial.FindingIDs) == 0 && trial.Outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
-	if clean && !t.running {
-		return nil
-	}
 	if err := references(trial.Outcome, visit); err != nil {
 		return err
+	}
+	clean := len(trial.FindingIDs) == 0 && trial.Outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
+	if clean && !t.running {
+		return nil // nobody repeats it
 	}
 	return references(trial.Recipe, visit)
 }

@@ -92,7 +92,7 @@ func sweepKeepsWhatRowsReferTo(t *testing.T, url string) {
 					Tally: &misstepv1.CampaignStatus{}, Submission: on(blob("JDK of an ended campaign", false)),
 				}),
 				trial("C1", 0, outcome(clean, blob("clean trial of a running campaign", true))),
-				trial("C2", 0, outcome(clean, blob("clean trial of an ended campaign", false))),
+				trial("C2", 0, outcome(clean, blob("clean trial of an ended campaign", true))),
 				trial("C2", 1, outcome(mismatches, blob("mismatch of an ended campaign", true))),
 				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{
 					Id: "F1", LastSeen: now, Example: outcome(mismatches, blob("finding", true)),
