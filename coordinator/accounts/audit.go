@@ -104,6 +104,8 @@ func (s *Service) Run(ctx context.Context) {
 
 // Flush writes how many calls were refused since the last time beyond those that have entries.
 func (s *Service) Flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, recordTime) // of all of them, so that a store that is away delays no end
+	defer cancel()
 	for what, n := range s.refused.flush() {
 		if n > 0 {
 			s.add(ctx, &misstepv1.AuditEntry{
