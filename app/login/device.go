@@ -163,7 +163,7 @@ func revoke(ctx context.Context, c Credential) error {
 	return nil
 }
 
-// printable returns a text from elsewhere without what would control a terminal.
+// printable returns a string from elsewhere without what would control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

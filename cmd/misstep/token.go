@@ -194,7 +194,7 @@ func (c *tokenRevoke) Run(ctx context.Context, e *env) error {
 	return nil
 }
 
-// plain returns a text that others chose without what would control a terminal.
+// plain returns a string that others chose without what would control a terminal.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

@@ -19,8 +19,8 @@ type Options struct {
 	// Authenticators tell who calls; the first that finds its kind of credential decides. Without any, whoever can connect is a
 	// Local caller who may do everything.
 	Authenticators []Authenticator
-	// Audit is told of each call that the proto wants to be recorded, once it has ended, and of each call that was refused; nil is
-	// told of none.
+	// Audit receives each call that the proto wants to be recorded, once it has ended, and each call that was refused; nil receives
+	// none.
 	Audit func(context.Context, Call)
 }
 

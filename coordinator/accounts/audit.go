@@ -67,7 +67,7 @@ func (r *refusals) flush() map[refusal]uint64 {
 	return counts
 }
 
-// Record is told of calls, see access.Options. Calls that were done are entries of the log, with what they name. What cannot be
+// Record receives calls, see access.Options. Calls that were done are entries of the log, with what they name. What cannot be
 // recorded is logged: the call is over by then.
 func (s *Service) Record(ctx context.Context, call access.Call) {
 	e := &misstepv1.AuditEntry{

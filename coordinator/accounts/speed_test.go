@@ -59,7 +59,7 @@ func FuzzAuthenticate(f *testing.F) {
 	})
 }
 
-// FuzzRedact: no secret of a token or of an identity token is left in a text, wherever it stands.
+// FuzzRedact: no secret of a token or of an identity token is left in a string, wherever it stands.
 func FuzzRedact(f *testing.F) {
 	f.Add("token ", " is not valid")
 	f.Add("a=", "_")
