@@ -10,6 +10,7 @@ import (
 	"misstep/app/local"
 	"misstep/app/station"
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/catalogue"
 	"misstep/corpus"
 	"misstep/corpus/tree"
 	"misstep/deploy/jdk/preset"
@@ -21,7 +22,7 @@ import (
 func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string,
 	err error,
 ) {
-	spec, err := read(i, file)
+	spec, err := read(i, file, Shared{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -30,7 +31,7 @@ func Load(ctx context.Context, i local.Installation, file string) (request *miss
 		return nil, nil, err
 	}
 	request = &misstepv1.SubmitCampaignRequest{Campaign: spec, AgentDigest: artefacts.Digest}
-	if err := resolve(ctx, i, request); err != nil {
+	if err := resolve(ctx, i, request, Shared{}); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", file, err)
 	}
 	expansion, err := campaign.NewExpansion(request)
@@ -41,7 +42,7 @@ func Load(ctx context.Context, i local.Installation, file string) (request *miss
 }
 
 // read parses a campaign file and checks it against what the catalogues have.
-func read(i local.Installation, file string) (*misstepv1.Campaign, error) {
+func read(i local.Installation, file string, shared Shared) (*misstepv1.Campaign, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)
@@ -51,10 +52,7 @@ func read(i local.Installation, file string) (*misstepv1.Campaign, error) {
 		return nil, err
 	}
 	names := campaign.Names{Presets: preset.Names(), Strategies: station.Strategies()}
-	if names.JDKs, err = i.JDKNames(); err != nil {
-		return nil, err
-	}
-	if names.Workloads, err = i.WorkloadNames(); err != nil {
+	if names.JDKs, names.Workloads, err = shared.names(i); err != nil {
 		return nil, err
 	}
 	if err := document.Resolve(names); err != nil {
@@ -63,10 +61,20 @@ func read(i local.Installation, file string) (*misstepv1.Campaign, error) {
 	return document.Campaign, nil
 }
 
-// resolve fills the JDKs, presets and workloads of a request whose campaign is set.
-func resolve(ctx context.Context, i local.Installation, request *misstepv1.SubmitCampaignRequest) error {
+// resolve fills the JDKs, presets and workloads of a request whose campaign is set, except for those that the coordinator takes
+// from its shared catalogue.
+func resolve(ctx context.Context, i local.Installation, request *misstepv1.SubmitCampaignRequest, shared Shared) error {
 	spec := request.GetCampaign()
+	features, own := map[string]int{}, map[string]bool{}
 	for _, name := range spec.GetJdks() {
+		left, err := shared.takes(i, jdkKind, name)
+		if err != nil {
+			return err
+		}
+		if left != nil {
+			features[name] = int(left.GetJdk().GetFeature())
+			continue
+		}
 		j, err := i.ResolveJDK(&misstepv1.Jdk{Name: name})
 		if err != nil {
 			return err
@@ -81,6 +89,7 @@ func resolve(ctx context.Context, i local.Installation, request *misstepv1.Submi
 		if err != nil {
 			return err
 		}
+		features[name], own[name] = entry.Feature, true
 		lacking, err := lackProfilers(entry, spec.GetProfiler())
 		if err != nil {
 			return err
@@ -88,16 +97,29 @@ func resolve(ctx context.Context, i local.Installation, request *misstepv1.Submi
 		request.Unsuited = append(request.Unsuited, lacking...)
 	}
 	for _, w := range spec.GetWorkloads() {
-		resolved, err := i.ResolveWorkload(&misstepv1.Workload{Name: w.GetName()})
+		left, err := shared.takes(i, workloadKind, w.GetName())
 		if err != nil {
 			return err
 		}
-		request.Workloads = append(request.Workloads, resolved)
-		tooOld, err := tooOld(i, spec.GetJdks(), w.GetName())
-		if err != nil {
-			return err
+		minFeature := int(left.GetWorkload().GetMinFeature())
+		if left == nil {
+			resolved, err := i.ResolveWorkload(&misstepv1.Workload{Name: w.GetName()})
+			if err != nil {
+				return err
+			}
+			request.Workloads = append(request.Workloads, resolved)
+			entry, err := i.Workloads().Get(w.GetName())
+			if err != nil {
+				return err
+			}
+			minFeature = entry.MinFeature
 		}
-		request.Unsuited = append(request.Unsuited, tooOld...)
+		for _, name := range spec.GetJdks() {
+			// The coordinator compares what both are in its catalogue.
+			if features[name] < minFeature && (left == nil || own[name]) {
+				request.Unsuited = append(request.Unsuited, catalogue.TooOld(name, w.GetName(), minFeature))
+			}
+		}
 	}
 	return nil
 }

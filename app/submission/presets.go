@@ -2,9 +2,7 @@ package submission
 
 import (
 	"context"
-	"fmt"
 
-	"misstep/app/local"
 	"misstep/deploy/jdk"
 	"misstep/deploy/jdk/preset"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -65,27 +63,6 @@ func Facts(ctx context.Context, jdks *jdk.Catalogue, entry jdk.Entry) (*misstepv
 		}
 	}
 	return facts, nil
-}
-
-// tooOld lists the JDKs that are too old for a workload.
-func tooOld(i local.Installation, jdks []string, workload string) ([]*misstepv1.Unsuited, error) {
-	w, err := i.Workloads().Get(workload)
-	if err != nil {
-		return nil, err
-	}
-	var unsuited []*misstepv1.Unsuited
-	for _, name := range jdks {
-		entry, err := i.JDKs().Get(name)
-		if err != nil {
-			return nil, err
-		}
-		if entry.Feature < w.MinFeature {
-			unsuited = append(unsuited, &misstepv1.Unsuited{
-				Jdk: name, Workload: workload, Reason: fmt.Sprintf("it needs JDK %d or newer", w.MinFeature),
-			})
-		}
-	}
-	return unsuited, nil
 }
 
 // PresetOnJDKs is a preset of JVM flags with what it is on each JDK of the catalogue.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"misstep/app/catalogues"
 	"misstep/app/station"
 	"misstep/app/submission"
 	"misstep/coordinator/store/stores"
@@ -13,6 +14,7 @@ import (
 )
 
 type campaignCommand struct {
+	Check  campaignCheck  `cmd:"" help:"Validate a campaign and say where its names come from, without submitting it."`
 	Submit campaignSubmit `cmd:"" help:"Validate a campaign and queue it."`
 	List   campaignList   `cmd:"" help:"List campaigns, newest first."`
 	Show   campaignShow   `cmd:"" help:"Show one campaign with its counts."`
@@ -22,8 +24,72 @@ type campaignCommand struct {
 	Presets campaignPresets `cmd:"" help:"List the presets of JVM flags and the flags of each on the catalogue's JDKs."`
 }
 
+// catalogueFlag says which catalogue gives the names of a campaign.
+type catalogueFlag struct {
+	Catalogue string `help:"Catalogue that gives a name which both have: own (this machine's) or shared (the coordinator's)." enum:"own,shared" default:"own"`
+}
+
+type campaignCheck struct {
+	coordinatorFlags
+	catalogueFlag
+	File string `arg:"" help:"Campaign in YAML." type:"existingfile"`
+}
+
+// Run checks.
+func (c *campaignCheck) Run(ctx context.Context, e *env) error {
+	if !c.shared() {
+		request, err := e.load(ctx, c.File)
+		if err == nil {
+			fmt.Fprintf(e.stdout, "%s is valid here\n", request.GetCampaign().GetName())
+		}
+		return err
+	}
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	request, err := e.loadFor(ctx, st, c.File, c.Catalogue)
+	if err != nil {
+		return err
+	}
+	checked, err := st.Catalogue.CheckCampaign(ctx, &misstepv1.CheckCampaignRequest{Submission: request})
+	if err != nil {
+		return err
+	}
+	for _, line := range checked.GetSkipped() {
+		e.say("left out: %s", line)
+	}
+	for _, name := range checked.GetFromCatalogue() {
+		fmt.Fprintln(e.stdout, resolvedLine(name))
+	}
+	fmt.Fprintf(e.stdout, "%s is valid: %d combinations\n", request.GetCampaign().GetName(), checked.GetCombinations())
+	return nil
+}
+
+// resolvedLine says what the shared catalogue gave for a name.
+func resolvedLine(r *misstepv1.ResolvedName) string {
+	return fmt.Sprintf("%s %s: %s of the shared catalogue, added by %s on %s", r.GetKind(), r.GetName(), r.GetDigest(),
+		orDash(r.GetOwner()), r.GetAdded().AsTime().Local().Format(time.DateTime))
+}
+
+// loadFor is load for a coordinator with a shared catalogue.
+func (e *env) loadFor(ctx context.Context, st *station.Station, file, first string) (*misstepv1.SubmitCampaignRequest, error) {
+	entries, err := catalogues.List(ctx, st, &misstepv1.ListCatalogueEntriesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	request, notes, err := submission.LoadFor(ctx, e.installation(), file,
+		submission.Shared{Entries: entries, First: submission.Precedence(first)})
+	for _, note := range notes {
+		e.say("%s", note)
+	}
+	return request, err
+}
+
 type campaignSubmit struct {
 	coordinatorFlags
+	catalogueFlag
 	File string `arg:"" help:"Campaign in YAML." type:"existingfile"`
 	JSON bool   `help:"Print {\"campaign_id\": …}."`
 }
@@ -111,11 +177,10 @@ func (e *env) load(ctx context.Context, file string) (*misstepv1.SubmitCampaignR
 
 // Run submits.
 func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
-	request, err := e.load(ctx, c.File)
-	if err != nil {
-		return err
-	}
-	if c.Dir != "" { // a folder to submit to may be new
+	if c.Dir != "" && station.CheckDir(c.Dir) != nil { // a folder to submit to may be new, but a file with a mistake makes none
+		if _, _, err := submission.Load(ctx, e.installation(), c.File); err != nil {
+			return err
+		}
 		if err := stores.Create(ctx, c.Dir); err != nil {
 			return err
 		}
@@ -125,6 +190,17 @@ func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer st.Close()
+	request, err := e.loadFor(ctx, st, c.File, c.Catalogue)
+	if err != nil {
+		return err
+	}
+	checked, err := st.Catalogue.CheckCampaign(ctx, &misstepv1.CheckCampaignRequest{Submission: request})
+	if err != nil {
+		return err
+	}
+	for _, line := range checked.GetSkipped() {
+		e.say("left out: %s", line)
+	}
 	if st.Remote {
 		if err := submission.PushTrees(ctx, e.installation(), st.Blobs, request); err != nil {
 			return err
@@ -133,6 +209,9 @@ func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
 	response, err := st.SubmitCampaign(ctx, request)
 	if err != nil {
 		return err
+	}
+	for _, name := range response.GetFromCatalogue() {
+		e.say("%s", resolvedLine(name))
 	}
 	if c.JSON {
 		return e.json(response)
