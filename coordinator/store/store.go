@@ -51,6 +51,7 @@ type Tx interface {
 	KnownBugRows
 	ReproductionRows
 	CatalogueRows
+	ScheduleRows
 	WorkerRows
 	AccessRows
 }
@@ -162,6 +163,25 @@ type CatalogueRows interface {
 	CatalogueEntries(kind misstepv1.CatalogueKind) ([]*misstepv1.CatalogueEntry, error)
 }
 
+// ScheduleRows are the schedules and what became of reproducers on new builds.
+type ScheduleRows interface {
+	PutSchedule(*misstepv1.Schedule) error
+	DeleteSchedule(id string) error
+	// Schedule returns the schedule with that id; ErrNotFound.
+	Schedule(id string) (*misstepv1.Schedule, error)
+	// Schedules returns the schedules by id.
+	Schedules() ([]*misstepv1.Schedule, error)
+	// DueSchedules returns, by id, those whose next run is not after now, and those whose next run is further away than twice the
+	// time between two runs, as after a clock that was set back.
+	DueSchedules(now time.Time) ([]*misstepv1.Schedule, error)
+
+	PutRetest(*misstepv1.Retest) error
+	// Retest returns the retest with that id; ErrNotFound.
+	Retest(id string) (*misstepv1.Retest, error)
+	// Retests returns retests, newest first, then by id; only those of the findings, if any are given.
+	Retests(findings ...string) ([]*misstepv1.Retest, error)
+}
+
 // WorkerRows are what work beside the calls keeps between two rounds, by the worker's name.
 type WorkerRows interface {
 	// PutWorkerState replaces the state of the worker with that name; its format is the worker's own.
@@ -200,6 +220,10 @@ type Bulk interface {
 
 // ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and of no other campaigns.
 const ReproductionPrefix = "R"
+
+// RetestPrefix begins the ids of the campaigns whose probes are tries of reproducers on a new build. As those of reproductions they
+// do not count for rates.
+const RetestPrefix = ReproductionPrefix + "T"
 
 // Campaign is a submitted campaign with its progress.
 type Campaign struct {

@@ -43,6 +43,8 @@ type Store struct {
 	audit         []*misstepv1.AuditEntry // appended to or replaced, never changed in place
 	nextAudit     uint64
 	catalogue     map[catalogueKey]*misstepv1.CatalogueEntry
+	schedules     map[string]*misstepv1.Schedule
+	retests       map[string]*misstepv1.Retest
 }
 
 type trialKey struct {
@@ -68,6 +70,8 @@ func New() *Store {
 		tokens:        map[string]*store.Token{},
 		access:        map[grantKey]*misstepv1.AccessGrant{},
 		catalogue:     map[catalogueKey]*misstepv1.CatalogueEntry{},
+		schedules:     map[string]*misstepv1.Schedule{},
+		retests:       map[string]*misstepv1.Retest{},
 	}
 }
 

@@ -55,6 +55,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"what is granted", accessGrants},
 		{"audit log", auditLog},
 		{"catalogue", catalogue},
+		{"schedules", schedules},
+		{"retests", retests},
 		{"spans and last hits", spans},
 		{"failed update leaves nothing", rollback},
 		{"panic leaves nothing", panicRollback},

@@ -68,6 +68,8 @@ func Tables(tx store.Loader) ([]Table, error) {
 		{"known bugs", messages(tx.KnownBugs)},
 		{"reproductions", messages(func() ([]*misstepv1.Reproduction, error) { return tx.Reproductions(false) })},
 		{"catalogue", messages(func() ([]*misstepv1.CatalogueEntry, error) { return tx.CatalogueEntries(everyKind) })},
+		{"schedules", messages(tx.Schedules)},
+		{"retests", messages(func() ([]*misstepv1.Retest, error) { return tx.Retests() })},
 		{"workers", func(r *rows) error { return r.workers(tx) }},
 		{"tokens", func(r *rows) error {
 			all, err := tx.Tokens()

@@ -106,6 +106,8 @@ func (c *copying) all() error {
 			store.Loader.PutReproduction),
 		copyOf(c, "catalogue", func() ([]*misstepv1.CatalogueEntry, error) { return c.source.CatalogueEntries(everyKind) },
 			store.Loader.PutCatalogueEntry),
+		copyOf(c, "schedules", c.source.Schedules, store.Loader.PutSchedule),
+		copyOf(c, "retests", func() ([]*misstepv1.Retest, error) { return c.source.Retests() }, store.Loader.PutRetest),
 		copyOf(c, "workers", c.source.WorkerNames, c.worker),
 		copyOf(c, "tokens", c.source.Tokens, store.Loader.PutToken),
 		copyOf(c, "access", c.source.Access, store.Loader.PutAccess),

@@ -71,6 +71,8 @@ func fill(t *testing.T, s store.Store) {
 		require.NoError(t, to.LoadDecision(&misstepv1.TriageDecision{Id: 9, Kind: "split"}))
 		require.NoError(t, tx.PutKnownBug(&misstepv1.KnownBug{Id: "B1"}))
 		require.NoError(t, tx.PutReproduction(&misstepv1.Reproduction{Id: "R1", Next: 4}))
+		require.NoError(t, tx.PutSchedule(&misstepv1.Schedule{Id: "S1", Runs: 3}))
+		require.NoError(t, tx.PutRetest(&misstepv1.Retest{Id: "RT1/0", FindingId: "F1"}))
 		for _, kind := range []misstepv1.CatalogueKind{1, 2} {
 			require.NoError(t, tx.PutCatalogueEntry(&misstepv1.CatalogueEntry{Kind: kind, Name: "n", Owner: "o"}))
 		}
@@ -98,7 +100,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	assert.Equal(t, map[string]uint64{
 		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1,
-		"reproductions": 1, "catalogue": 2, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
+		"reproductions": 1, "catalogue": 2, "schedules": 1, "retests": 1, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
 	}, rows)
 	told := map[string]uint64{}
 	have, err := Copy(t.Context(), "source", source, database, func(table string, rows uint64) { told[table] = rows })

@@ -99,7 +99,9 @@ type SubmitCampaignRequest struct {
 	Unsuited []*Unsuited `protobuf:"bytes,11,rep,name=unsuited,proto3" json:"unsuited,omitempty"`
 	// trace_parent of the call that submits the campaign, in the form of W3C Trace Context, to which the traces of its trials link;
 	// empty when it is not traced.
-	TraceParent   string `protobuf:"bytes,12,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
+	TraceParent string `protobuf:"bytes,12,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
+	// schedule_id of the schedule that submitted the campaign; the coordinator sets it.
+	ScheduleId    string `protobuf:"bytes,20,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -179,6 +181,13 @@ func (x *SubmitCampaignRequest) GetUnsuited() []*Unsuited {
 func (x *SubmitCampaignRequest) GetTraceParent() string {
 	if x != nil {
 		return x.TraceParent
+	}
+	return ""
+}
+
+func (x *SubmitCampaignRequest) GetScheduleId() string {
+	if x != nil {
+		return x.ScheduleId
 	}
 	return ""
 }
@@ -3460,7 +3469,7 @@ var File_misstep_v1_admin_proto protoreflect.FileDescriptor
 const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/admin.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/access.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xd1\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/access.proto\x1a\x19misstep/v1/campaign.proto\x1a\x18misstep/v1/finding.proto\x1a\x16misstep/v1/lease.proto\x1a\x17misstep/v1/recipe.proto\x1a\x1bmisstep/v1/reproducer.proto\x1a\x14misstep/v1/run.proto\"\xf2\x02\n" +
 	"\x15SubmitCampaignRequest\x120\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12#\n" +
 	"\x04jdks\x18\x02 \x03(\v2\x0f.misstep.v1.JdkR\x04jdks\x122\n" +
@@ -3469,7 +3478,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\apresets\x18\n" +
 	" \x03(\v2\x15.misstep.v1.JdkPresetR\apresets\x120\n" +
 	"\bunsuited\x18\v \x03(\v2\x14.misstep.v1.UnsuitedR\bunsuited\x12!\n" +
-	"\ftrace_parent\x18\f \x01(\tR\vtraceParentJ\x04\b\x05\x10\n" +
+	"\ftrace_parent\x18\f \x01(\tR\vtraceParent\x12\x1f\n" +
+	"\vschedule_id\x18\x14 \x01(\tR\n" +
+	"scheduleIdJ\x04\b\x05\x10\n" +
 	"\"c\n" +
 	"\tJdkPreset\x12\x10\n" +
 	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x16\n" +

@@ -501,7 +501,9 @@ type AddCatalogueEntryResponse struct {
 	// entry as it is stored.
 	Entry *CatalogueEntry `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	// existing reports that it was there before.
-	Existing      bool `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
+	Existing bool `protobuf:"varint,2,opt,name=existing,proto3" json:"existing,omitempty"`
+	// campaign_ids that schedules submitted because of the new build.
+	CampaignIds   []string `protobuf:"bytes,3,rep,name=campaign_ids,json=campaignIds,proto3" json:"campaign_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,6 +550,13 @@ func (x *AddCatalogueEntryResponse) GetExisting() bool {
 		return x.Existing
 	}
 	return false
+}
+
+func (x *AddCatalogueEntryResponse) GetCampaignIds() []string {
+	if x != nil {
+		return x.CampaignIds
+	}
+	return nil
 }
 
 // ListCatalogueEntriesRequest selects entries; one is selected when it matches every field that is set.
@@ -940,10 +949,11 @@ const file_misstep_v1_catalogue_proto_rawDesc = "" +
 	"\areplace\x18\a \x01(\bR\areplace\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8c\x01\n" +
 	"\x19AddCatalogueEntryResponse\x120\n" +
 	"\x05entry\x18\x01 \x01(\v2\x1a.misstep.v1.CatalogueEntryR\x05entry\x12\x1a\n" +
-	"\bexisting\x18\x02 \x01(\bR\bexisting\"\x8d\x02\n" +
+	"\bexisting\x18\x02 \x01(\bR\bexisting\x12!\n" +
+	"\fcampaign_ids\x18\x03 \x03(\tR\vcampaignIds\"\x8d\x02\n" +
 	"\x1bListCatalogueEntriesRequest\x12-\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x19.misstep.v1.CatalogueKindR\x04kind\x12\x18\n" +
 	"\apattern\x18\x02 \x01(\tR\apattern\x12K\n" +
