@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
@@ -43,11 +42,8 @@ func (s *Server) SubmitCampaign(
 			return err
 		}
 		resp.CampaignId, resp.FromCatalogue = id, resolvedNames(used)
-		for _, e := range used {
-			e.Used = timestamppb.New(now)
-			if err := tx.PutCatalogueEntry(e); err != nil {
-				return err
-			}
+		if err := putUsed(tx, used, now); err != nil {
+			return err
 		}
 		return tx.PutCampaign(&store.Campaign{
 			ID: id, Submission: req, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
@@ -69,6 +65,9 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 	}
 	if req.GetCampaign() == nil {
 		return errors.New("campaign: is required")
+	}
+	if req.GetScheduleId() != "" {
+		return errors.New("schedule_id: expected nothing: the coordinator sets it")
 	}
 	if n := len(req.GetTraceParent()); n > maxID {
 		return fmt.Errorf("trace_parent: expected at most %d bytes, got %d", maxID, n)
@@ -245,7 +244,7 @@ func only[T any](all []T, what, prefix string, id func(T) string) (T, error) {
 		return none, status.Errorf(codes.InvalidArgument, "%s_id: is required", what)
 	case n == 0:
 		return none, status.Errorf(codes.NotFound, "no %s has the id %q; `misstep %s list` shows the ids", what, clip(prefix),
-			map[string]string{"campaign": "campaign", "finding": "findings", "reproduction": "reproduce"}[what])
+			map[string]string{"campaign": "campaign", "finding": "findings", "reproduction": "reproduce", "schedule": "schedule"}[what])
 	case n > 1:
 		return none, status.Errorf(codes.InvalidArgument, "%d %s ids start with %q, give more of it", n, what, clip(prefix))
 	}

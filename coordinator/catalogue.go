@@ -100,7 +100,11 @@ func (s *Server) addEntry(
 		}
 	}
 	resp.Entry = e
-	return tx.PutCatalogueEntry(e)
+	if err := tx.PutCatalogueEntry(e); err != nil || same || e.GetKind() != catalogue.JDK {
+		return err
+	}
+	resp.CampaignIds, err = s.runForNewJDK(tx, e, now)
+	return err
 }
 
 // room returns an error when the catalogue is full.

@@ -76,8 +76,11 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	queries["CheckCampaign"] = func() (any, error) {
 		return s.CheckCampaign(t.Context(), &misstepv1.CheckCampaignRequest{Submission: submission(1)})
 	}
-	changes := regexp.MustCompile("^(Add|Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record|Put|Remove)")
-	for _, m := range slices.Concat(misstepv1.AdminService_ServiceDesc.Methods, misstepv1.CatalogueService_ServiceDesc.Methods) {
+	queries["ListSchedules"] = func() (any, error) { return s.ListSchedules(t.Context(), &misstepv1.ListSchedulesRequest{}) }
+	queries["ListRetests"] = func() (any, error) { return s.ListRetests(t.Context(), &misstepv1.ListRetestsRequest{}) }
+	changes := regexp.MustCompile("^(Add|Create|Pause|Set|Submit|Stop|Merge|Split|Undo|Start|Cancel|Record|Put|Remove)")
+	for _, m := range slices.Concat(misstepv1.AdminService_ServiceDesc.Methods, misstepv1.CatalogueService_ServiceDesc.Methods,
+		misstepv1.ScheduleService_ServiceDesc.Methods) {
 		if !changes.MatchString(m.MethodName) {
 			assert.NotNil(t, queries[m.MethodName], "%s is not tested: add it to queries, or its verb to changes, in this file",
 				m.MethodName)

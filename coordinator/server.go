@@ -74,6 +74,7 @@ type Server struct {
 	misstepv1.UnimplementedLeaseServiceServer
 	misstepv1.UnimplementedAdminServiceServer
 	misstepv1.UnimplementedCatalogueServiceServer
+	misstepv1.UnimplementedScheduleServiceServer
 
 	config Config
 	// store is that of the config; updates share transactions.
@@ -168,6 +169,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	misstepv1.RegisterLeaseServiceServer(r, s)
 	misstepv1.RegisterAdminServiceServer(r, s)
 	misstepv1.RegisterCatalogueServiceServer(r, s)
+	misstepv1.RegisterScheduleServiceServer(r, s)
 }
 
 // Drain makes every response ask the runner to finish what it holds and to stop; no further leases are granted.
@@ -236,12 +238,15 @@ func (s *Server) snapshot(tx store.Tx) (notify.Snapshot, error) {
 	})}, err
 }
 
-// Tick expires overdue leases and ends campaigns and reproductions whose time is over. On a shared store it also exchanges with the
+// Tick expires overdue leases, ends campaigns and reproductions whose time is over, and runs the schedules that are due. On a shared store it also exchanges with the
 // other coordinators which runners there are.
 func (s *Server) Tick(ctx context.Context) error {
 	var fleet *misstepv1.Coordinators
 	tell := s.mayTell()
 	err := s.update(ctx, func(tx store.Tx, now time.Time) (err error) {
+		if err := s.runDue(tx, now); err != nil {
+			return err
+		}
 		if tell {
 			fleet, err = s.tell(tx, now)
 		}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 
 	"misstep/coordinator/campaign"
@@ -20,7 +21,8 @@ func (s *Server) source(c *store.Campaign) queue.Source {
 	return &product{campaign: c, expansions: &s.expansions, newStrategy: steer.New}
 }
 
-// probes is the source of a reproduction, which puts its jobs itself, with their recipes, as results come in.
+// probes is the source of a reproduction, or of the retests of a build, which put their jobs themselves, with their recipes, as
+// results come in.
 type probes struct{ server *Server }
 
 // Recipe implements queue.Source.
@@ -28,6 +30,9 @@ func (probes) Recipe(uint64) (*misstepv1.Recipe, error) { return nil, nil }
 
 // Recorded implements queue.Source.
 func (p probes) Recorded(tx store.Tx, t *store.Trial, now time.Time) error {
+	if strings.HasPrefix(t.Campaign, store.RetestPrefix) {
+		return p.server.recordRetest(tx, t, now)
+	}
 	return p.server.recordProbe(tx, t, now)
 }
 

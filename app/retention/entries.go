@@ -3,6 +3,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -20,24 +21,45 @@ type oldEntries struct {
 	names []string
 }
 
-func catalogueOf(ctx context.Context, st store.Store) (entries []*misstepv1.CatalogueEntry, err error) {
-	if st == nil {
-		return nil, nil
-	}
-	err = st.View(ctx, func(tx store.Tx) error {
-		entries, err = tx.CatalogueEntries(misstepv1.CatalogueKind_CATALOGUE_KIND_UNSPECIFIED)
-		return err
-	})
-	return entries, err
+// entries are the shared catalogue, and the schedules, whose names it must keep.
+type entries struct {
+	all       []*misstepv1.CatalogueEntry
+	schedules []*misstepv1.Schedule
 }
 
-// catalogue marks the trees of entries. An entry ages when its time is over and nothing that is marked already needs its tree; it
-// is removed in a transaction that sees whether somebody has used it since.
-func (m *Marks) catalogue(ctx context.Context, st store.Store, entries []*misstepv1.CatalogueEntry, old *oldEntries) error {
+func catalogueOf(ctx context.Context, st store.Store) (of entries, err error) {
+	if st == nil {
+		return of, nil
+	}
+	err = st.View(ctx, func(tx store.Tx) error {
+		if of.all, err = tx.CatalogueEntries(misstepv1.CatalogueKind_CATALOGUE_KIND_UNSPECIFIED); err != nil {
+			return err
+		}
+		of.schedules, err = tx.Schedules()
+		return err
+	})
+	return of, err
+}
+
+// scheduled reports whether a schedule names an entry.
+func (of entries) scheduled(e *misstepv1.CatalogueEntry) bool {
+	return slices.ContainsFunc(of.schedules, func(s *misstepv1.Schedule) bool {
+		if e.GetKind() == misstepv1.CatalogueKind_CATALOGUE_KIND_JDK {
+			return s.GetEvery() != nil && slices.Contains(s.GetCampaign().GetJdks(), e.GetName())
+		}
+		return slices.ContainsFunc(s.GetCampaign().GetWorkloads(), func(w *misstepv1.CampaignWorkload) bool {
+			return w.GetName() == e.GetName()
+		})
+	})
+}
+
+// catalogue marks the trees of entries. An entry ages when its time is over, nothing that is marked already needs its tree, and
+// no schedule names it; it is removed in a transaction that sees whether somebody has used it since.
+func (m *Marks) catalogue(ctx context.Context, st store.Store, of entries, old *oldEntries) error {
 	var aged []*misstepv1.CatalogueEntry
-	for _, e := range entries {
+	for _, e := range of.all {
 		d, err := corpus.ParseDigest(e.GetDigest())
-		if old != nil && err == nil && timeOver(e, old.now) && !m.Has(d) {
+		if old != nil && err == nil && timeOver(e, old.now) && !m.Has(d) && !of.scheduled(e) {
 			aged = append(aged, e)
 		}
 	}
@@ -52,7 +74,7 @@ func (m *Marks) catalogue(ctx context.Context, st store.Store, entries []*misste
 		gone[e] = true
 		old.names = append(old.names, e.GetName())
 	}
-	for _, e := range entries {
+	for _, e := range of.all {
 		if gone[e] && old.remove {
 			continue
 		}

@@ -41,6 +41,12 @@ func TestEntriesOfTheCatalogueAge(t *testing.T) {
 	add("running", 30*day, 0)
 	add("ended", 30*day, 0)
 	add("of a finding", 30*day, 0)
+	add("scheduled", 30*day, 0)
+	w.update(func(tx store.Tx) error {
+		return tx.PutSchedule(&misstepv1.Schedule{
+			Id: "S1", Every: durationpb.New(90 * day), Campaign: &misstepv1.Campaign{Jdks: []string{"scheduled"}},
+		})
+	})
 	w.campaign(misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, trees["running"])
 	w.campaign(misstepv1.CampaignState_CAMPAIGN_STATE_DONE, trees["ended"])
 	w.update(func(tx store.Tx) error {
@@ -61,11 +67,11 @@ func TestEntriesOfTheCatalogueAge(t *testing.T) {
 	aged, _, err := w.keeper().Round(t.Context(), false)
 	require.NoError(t, err)
 	assert.Equal(t, 3, aged.Entries)
-	assert.Len(t, names(), 8, "it only counts")
+	assert.Len(t, names(), 9, "it only counts")
 	aged, _, err = w.keeper().Round(t.Context(), true)
 	require.NoError(t, err)
 	assert.Equal(t, 3, aged.Entries)
-	kept := []string{"for ever", "of a finding", "running", "used", "young"}
+	kept := []string{"for ever", "of a finding", "running", "scheduled", "used", "young"}
 	assert.Equal(t, kept, names())
 	for name, digest := range trees {
 		there := false

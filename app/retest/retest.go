@@ -120,10 +120,8 @@ func (r *Result) fill(ctx context.Context, i local.Installation, o Options) erro
 // knownRate is the reproducer's measured reliability, of the clean tries if there were any, else the rate of the trials on its own
 // build and workload.
 func knownRate(r *misstepv1.Reproducer) judge.Count {
-	for _, m := range []*misstepv1.Reliability{r.GetClean(), r.GetReliability()} {
-		if m.GetTries() > 0 {
-			return judge.Count{Hits: uint64(m.GetHits()), Tries: uint64(m.GetTries())}
-		}
+	if measured := judge.Known(r); measured.Tries > 0 {
+		return measured
 	}
 	var c judge.Count
 	for _, rate := range r.GetFinding().GetRates() {

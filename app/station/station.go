@@ -24,6 +24,8 @@ type Station struct {
 	Access misstepv1.AccessServiceClient
 	// Catalogue is the shared catalogue.
 	Catalogue misstepv1.CatalogueServiceClient
+	// Schedules are the campaigns that are submitted again and again.
+	Schedules misstepv1.ScheduleServiceClient
 	// Leases is the service that runners call.
 	Leases misstepv1.LeaseServiceClient
 	// Blobs is the coordinator's corpus.
@@ -60,6 +62,7 @@ func client(conn *grpc.ClientConn, close func()) *Station {
 		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
 		Access:             misstepv1.NewAccessServiceClient(conn),
 		Catalogue:          misstepv1.NewCatalogueServiceClient(conn),
+		Schedules:          misstepv1.NewScheduleServiceClient(conn),
 		Leases:             misstepv1.NewLeaseServiceClient(conn),
 		Blobs:              remote.Client(conn, remote.WithReceipts(receipts.add)),
 		Receipts:           receipts,

@@ -41,6 +41,22 @@ func Load(ctx context.Context, i local.Installation, file string) (request *miss
 	return request, expansion.Skipped(), nil
 }
 
+// Parse reads a campaign file whose names are all those of the shared catalogue of a coordinator.
+func Parse(file string) (*misstepv1.Campaign, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read campaign: %w", err)
+	}
+	document, err := campaign.Parse(text, file)
+	if err != nil {
+		return nil, err
+	}
+	if err := document.Resolve(campaign.Names{Presets: preset.Names(), Strategies: station.Strategies()}); err != nil {
+		return nil, err
+	}
+	return document.Campaign, nil
+}
+
 // read parses a campaign file and checks it against what the catalogues have.
 func read(i local.Installation, file string, shared Shared) (*misstepv1.Campaign, error) {
 	text, err := os.ReadFile(file)

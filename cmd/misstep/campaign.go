@@ -14,12 +14,13 @@ import (
 )
 
 type campaignCommand struct {
-	Check  campaignCheck  `cmd:"" help:"Validate a campaign and say where its names come from, without submitting it."`
-	Submit campaignSubmit `cmd:"" help:"Validate a campaign and queue it."`
-	List   campaignList   `cmd:"" help:"List campaigns, newest first."`
-	Show   campaignShow   `cmd:"" help:"Show one campaign with its counts."`
-	Trials campaignTrials `cmd:"" help:"List a campaign's finished trials with the perturbation that was in force in each."`
-	Stop   campaignStop   `cmd:"" help:"Cancel queued and running trials; finished ones are kept."`
+	Check    campaignCheck    `cmd:"" help:"Validate a campaign and say where its names come from, without submitting it."`
+	Submit   campaignSubmit   `cmd:"" help:"Validate a campaign and queue it."`
+	Schedule campaignSchedule `cmd:"" help:"Submit a campaign again and again: each time that a duration has passed, or for each new JDK build."`
+	List     campaignList     `cmd:"" help:"List campaigns, newest first."`
+	Show     campaignShow     `cmd:"" help:"Show one campaign with its counts."`
+	Trials   campaignTrials   `cmd:"" help:"List a campaign's finished trials with the perturbation that was in force in each."`
+	Stop     campaignStop     `cmd:"" help:"Cancel queued and running trials; finished ones are kept."`
 
 	Presets campaignPresets `cmd:"" help:"List the presets of JVM flags and the flags of each on the catalogue's JDKs."`
 }

@@ -149,6 +149,9 @@ func printAdded(e *env, responses []*misstepv1.AddCatalogueEntryResponse, asJSON
 		if entry.GetReplaced() != "" && !r.GetExisting() {
 			fmt.Fprintf(e.stdout, "  the earlier one is now %s\n", entry.GetReplaced())
 		}
+		for _, id := range r.GetCampaignIds() {
+			fmt.Fprintf(e.stdout, "  campaign %s was submitted by a schedule\n", id)
+		}
 	}
 	return nil
 }

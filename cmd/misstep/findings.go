@@ -25,6 +25,21 @@ type findingsCommand struct {
 	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
 }
 
+// renderHistory prints what became of a finding on new builds, if schedules have repeated its reproducer.
+func (c *findingsShow) renderHistory(ctx context.Context, e *env, id string) error {
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	history, err := st.Schedules.ListRetests(ctx, &misstepv1.ListRetestsRequest{FindingId: id})
+	if err != nil || len(history.GetRetests()) == 0 {
+		return err
+	}
+	fmt.Fprintln(e.stdout, "\non new builds:")
+	return renderHistory(e.stdout, history.GetRetests())
+}
+
 type findingsShow struct {
 	coordinatorFlags
 	ID   string `arg:"" help:"Finding id or a prefix of it."`
@@ -71,6 +86,9 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 				fmt.Fprintln(e.stdout, err)
 			}
 		}
+	}
+	if err := c.renderHistory(ctx, e, f.GetId()); err != nil {
+		return err
 	}
 	fmt.Fprintln(e.stdout)
 	renderOutcome(e.stdout, bundles.Example(f), nil)

@@ -30,6 +30,7 @@ type cli struct {
 	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle and report how many tries showed it."`
 	Retest      retestCommand      `cmd:"" help:"Repeat findings on other JDK builds: fixed, still there, or at another rate."`
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`
+	Schedule    scheduleCommand    `cmd:"" help:"List, pause and remove schedules, which submit campaigns again and again."`
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
 	Known       knownCommand       `cmd:"" help:"Keep a catalogue of one's own known bugs beside the built-in one."`
 	Triage      triageCommand      `cmd:"" help:"Identify crash reports and thread dumps of any JVM: the id, the known bug, the reasons, the nearest findings."`

@@ -32,6 +32,7 @@ var jsonValues = []struct{ command, value string }{
 	{"bundle diff", "`{finding, recipe, jdks, rates, files: [{field, a, b}], stacks: [{side, text}]}`"},
 	{"campaign list", "list of [CampaignStatus](#campaignstatus)"},
 	{"campaign presets", "`[{name, does, jdks: {name: JdkPreset}}]`"},
+	{"campaign schedule", "[Schedule](#schedule)"},
 	{"campaign show", "[CampaignStatus](#campaignstatus)"},
 	{"campaign submit", "`{campaign_id}`"},
 	{"campaign trials", "list of [Trial](#trial)"},
@@ -47,7 +48,7 @@ var jsonValues = []struct{ command, value string }{
 	{"findings show", "[Finding](#finding)"},
 	{"fleet status", "`{coordinators, jobs: [{id, state, package, wanted, running, deployment, allocations: [{id, node, state, version, since, last}]}]}`"},
 	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bugs: [Bug], bundles: {finding id: path}, dir}`"},
-	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing}]`"},
+	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing, campaign_ids}]`"},
 	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 	{"jdk show", "the catalogue's entry"},
 	{"known list", "list of [KnownBug](#knownbug)"},
@@ -66,6 +67,7 @@ var jsonValues = []struct{ command, value string }{
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},
 	{"sched strategies", "`[{name, doc, parameters: [{name, doc, unit, min, max, default, whole}]}]`"},
+	{"schedule list", "list of [Schedule](#schedule)"},
 	{"store backup", "`{blobs, copied, bytes, lost, bucket}`"},
 	{"store copy", "`[{table, rows, digest}]`"},
 	{"store restore", "`{blobs, copied, bytes, lost, bucket}`"},
@@ -99,7 +101,7 @@ func TestReferenceOfJSON(t *testing.T) {
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
 	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Bug", "Outcome", "ReproductionStatus", "TriageDecision",
-		"JdkPreset", "RunnerStatus", "CatalogueEntry", "AccessGrant", "AuditEntry", "Token", "WhoAmIResponse")
+		"JdkPreset", "RunnerStatus", "CatalogueEntry", "Schedule", "AccessGrant", "AuditEntry", "Token", "WhoAmIResponse")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
 	require.NoError(t, err)

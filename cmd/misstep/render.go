@@ -196,6 +196,9 @@ func frameAt(t *misstepv1.Trace, index int) string {
 // renderCampaign prints how far a campaign has come.
 func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	fmt.Fprintf(w, "campaign %s (%s): %s\n", s.GetCampaign().GetName(), s.GetId(), stateName(s.GetState()))
+	if s.GetScheduleId() != "" {
+		fmt.Fprintf(w, "submitted by schedule %s\n", s.GetScheduleId())
+	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(s.GetOutcomes())) {
 		parts = append(parts, fmt.Sprintf("%s %d", kind, s.GetOutcomes()[kind]))

@@ -77,6 +77,12 @@ var letIn = map[string]string{
 	"CatalogueService/RemoveCatalogueEntry": "ha",
 	"CatalogueService/CheckCampaign":        "vhta",
 
+	"ScheduleService/CreateSchedule": "ha",
+	"ScheduleService/ListSchedules":  "vhta",
+	"ScheduleService/PauseSchedule":  "ha",
+	"ScheduleService/RemoveSchedule": "ha",
+	"ScheduleService/ListRetests":    "vhta",
+
 	"CorpusService/FindMissing": "vhtra",
 	"CorpusService/Read":        "vhtra",
 	"CorpusService/Write":       "htra",

@@ -9,6 +9,7 @@ import (
 
 	"misstep/coordinator/triage"
 	"misstep/internal/interval"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // Count is a number of hits and of tries; void tries are not counted.
@@ -19,6 +20,16 @@ type Count struct {
 
 // Interval returns the 95 % Wilson interval of the rate.
 func (c Count) Interval() (low, high float64) { return interval.Wilson(c.Hits, c.Tries) }
+
+// Known returns a reproducer's measured reliability, of the clean tries if there were any; zero when nothing was measured.
+func Known(r *misstepv1.Reproducer) Count {
+	for _, m := range []*misstepv1.Reliability{r.GetClean(), r.GetReliability()} {
+		if m.GetTries() > 0 {
+			return Count{Hits: uint64(m.GetHits()), Tries: uint64(m.GetTries())}
+		}
+	}
+	return Count{}
+}
 
 // State is the outcome of a retest.
 type State string

@@ -688,7 +688,9 @@ type CampaignStatus struct {
 	// trials_per_second is the average number of trials that ended, given-up ones included, from submission to the end or until now.
 	TrialsPerSecond float64 `protobuf:"fixed64,21,opt,name=trials_per_second,json=trialsPerSecond,proto3" json:"trials_per_second,omitempty"`
 	// unproved groups the finished trials that proved nothing by what became of them, the first kinds first; at most 16 groups.
-	Unproved      []*UnprovedTrials `protobuf:"bytes,22,rep,name=unproved,proto3" json:"unproved,omitempty"`
+	Unproved []*UnprovedTrials `protobuf:"bytes,22,rep,name=unproved,proto3" json:"unproved,omitempty"`
+	// schedule_id of the schedule that submitted it; empty when somebody did.
+	ScheduleId    string `protobuf:"bytes,40,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +849,13 @@ func (x *CampaignStatus) GetUnproved() []*UnprovedTrials {
 		return x.Unproved
 	}
 	return nil
+}
+
+func (x *CampaignStatus) GetScheduleId() string {
+	if x != nil {
+		return x.ScheduleId
+	}
+	return ""
 }
 
 // UnprovedTrials are trials of a campaign that ended alike without proving anything.
@@ -3509,7 +3518,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xff\x06\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xa0\a\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -3530,7 +3539,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12D\n" +
 	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x12*\n" +
 	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x126\n" +
-	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x1a;\n" +
+	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x12\x1f\n" +
+	"\vschedule_id\x18( \x01(\tR\n" +
+	"scheduleId\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
