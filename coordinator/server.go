@@ -238,8 +238,8 @@ func (s *Server) snapshot(tx store.Tx) (notify.Snapshot, error) {
 	})}, err
 }
 
-// Tick expires overdue leases, ends campaigns and reproductions whose time is over, and runs the schedules that are due. On a shared store it also exchanges with the
-// other coordinators which runners there are.
+// Tick expires overdue leases, ends campaigns and reproductions whose time is over, and runs the schedules that are due. On a
+// shared store it also exchanges with the other coordinators which runners there are.
 func (s *Server) Tick(ctx context.Context) error {
 	var fleet *misstepv1.Coordinators
 	tell := s.mayTell()

@@ -3,9 +3,9 @@ package timetable
 
 import "time"
 
-// Next returns the first time after now that is a whole number of durations after from, when a schedule was to run: however many
-// times were missed, one run makes up for them, and the others stay at their time of day. From a time that is further away than
-// twice the duration the clock was set back; then the next run is one duration from now.
+// Next returns the first time after now that is a multiple of the duration after from, when a schedule was to run: however many
+// times were missed, one run makes up for them, and the others stay at their time of day. When from is further ahead than twice the
+// duration, the clock was set back; then the next run is one duration from now.
 func Next(from time.Time, every time.Duration, now time.Time) time.Time {
 	if Astray(from, every, now) {
 		return now.Add(every)
