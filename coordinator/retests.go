@@ -72,7 +72,9 @@ func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.Catalog
 	})
 }
 
-func retestID(campaign string, n uint32) string { return campaign + "/" + strconv.FormatUint(uint64(n), 10) }
+func retestID(campaign string, n uint32) string {
+	return campaign + "/" + strconv.FormatUint(uint64(n), 10)
+}
 
 func reliability(c retest.Count) *misstepv1.Reliability {
 	low, high := c.Interval()

@@ -17,4 +17,6 @@ func Next(from time.Time, every time.Duration, now time.Time) time.Time {
 }
 
 // Astray reports whether the time of the next run is so far away that the clock must have been set back since.
-func Astray(next time.Time, every time.Duration, now time.Time) bool { return next.Add(-2 * every).After(now) }
+func Astray(next time.Time, every time.Duration, now time.Time) bool {
+	return next.Add(-2 * every).After(now)
+}
