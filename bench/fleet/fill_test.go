@@ -12,7 +12,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// A store is filled up to a number, what an earlier cell left is ended, and the filled campaign goes on.
+// A store is filled up to a number, what an earlier cell left is ended, and the filled campaign continues.
 func TestFill(t *testing.T) {
 	url := filepath.Join(t.TempDir(), "store")
 	for _, step := range []struct{ target, want uint64 }{{12_000, 12_000}, {5_000, 12_000}, {12_500, 12_500}} {
