@@ -147,6 +147,9 @@ func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersReques
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range resp.GetRunners() {
+		r.SetAside = s.trust.reason(r.GetOwner())
+	}
 	return resp, nil
 }
 

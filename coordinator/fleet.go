@@ -33,6 +33,9 @@ func coordinators(tx store.Tx) (*misstepv1.Coordinators, error) {
 // recover extends the leases after a time in which nobody served them: runners could not renew what they hold. It does nothing when
 // another coordinator was there; runners that lost theirs have called it.
 func (s *Server) recover(tx store.Tx, now time.Time) error {
+	if err := s.trust.load(tx); err != nil {
+		return err
+	}
 	if s.config.Shared {
 		all, err := coordinators(tx)
 		if err != nil {

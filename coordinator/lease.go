@@ -36,12 +36,14 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		running   map[string]*misstepv1.Progress
 		withdrawn []string
 		dropped   map[string]int // by reason
+		compared  []heard
 		now       time.Time
 	)
 	reports := s.judge(runner, req)
 	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
 		now = at
 		desired, granted, results, withdrawn, dropped = nil, nil, nil, nil, map[string]int{}
+		compared = nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
 		own, err := leasesOf(tx, me)
@@ -73,6 +75,11 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 			if refused != "" {
 				dropped[refused]++
 			}
+			if runner.known() && !wanted {
+				if one, counts := heardOf(l, reports[i], refused); counts {
+					compared = append(compared, one)
+				}
+			}
 			if kind, ended := kindOf(h); ended && refused == "" {
 				results = append(results, kind)
 			}
@@ -99,7 +106,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 			}
 		}
 		desired = held
-		if drain {
+		if drain || s.trust.isAside(runner.owner) {
 			return nil
 		}
 		granted, err = s.queue.Grant(tx, queue.Runner{
@@ -112,6 +119,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		return nil, err
 	}
 	s.count(len(granted), results, dropped)
+	s.compare(ctx, runner, compared)
 	s.live.saw(runner, req, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}

@@ -59,6 +59,7 @@ func (r reporter) unfit(l *store.Lease, one report) error {
 
 // stored returns what is stored of an outcome. That it names its recipe is checked where it shows a finding; elsewhere the claim is
 // left out, as the trial has the recipe itself. Receipts have done their work.
+// Who reported it is not for the runner to say.
 func (r reporter) stored(o *misstepv1.Outcome, hits int) *misstepv1.Outcome {
 	if r.known() && hits == 0 {
 		o.RecipeDigest = ""
@@ -66,6 +67,7 @@ func (r reporter) stored(o *misstepv1.Outcome, hits int) *misstepv1.Outcome {
 	for _, e := range o.GetEvidence() {
 		e.Receipt = nil
 	}
+	o.ReportedBy = r.owner
 	return o
 }
 

@@ -28,6 +28,7 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/batch"
+	"misstep/coordinator/trust"
 	"misstep/coordinator/view"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -99,6 +100,7 @@ type Server struct {
 	// watched is when running reproductions were last compared with their time limit; only the beginnings of transactions use it.
 	watched time.Time
 	live    liveTable
+	trust   trustTable
 	// expansions of the campaigns that runners work on.
 	expansions expansions
 	// random guards the source of ids.
@@ -130,7 +132,7 @@ func New(c Config) *Server {
 	if c.SyncInterval <= 0 {
 		c.SyncInterval = 2 * time.Second
 	}
-	s := &Server{config: c}
+	s := &Server{config: c, trust: trustTable{judge: trust.New(trust.DefaultPolicy())}}
 	s.store = batch.New(c.Store, s.begin)
 	s.store.Committed = c.Metrics.Batch
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
@@ -248,7 +250,10 @@ func (s *Server) Tick(ctx context.Context) error {
 			return err
 		}
 		if tell {
-			fleet, err = s.tell(tx, now)
+			if fleet, err = s.tell(tx, now); err != nil {
+				return err
+			}
+			err = s.trust.load(tx) // another coordinator may have set an owner aside, or trusts it again
 		}
 		return err
 	})

@@ -276,3 +276,54 @@ func FuzzSynchronize(f *testing.F) {
 		}
 	})
 }
+
+// An owner that reports what the others' trials do not show is set aside, by all coordinators of the store, until an admin trusts it.
+func TestAnOwnerThatDisagreesIsSetAside(t *testing.T) {
+	s := newStrangers(t, 100_000)
+	owners := []string{"a", "b", "c", "liar"}
+	held := map[string][]*misstepv1.Lease{}
+	play := func(rounds int) (reported int) {
+		for range rounds {
+			for _, owner := range owners {
+				var results []*misstepv1.HeldLease
+				for _, l := range held[owner] {
+					o := cleanOf(l)
+					if owner == "liar" {
+						o = crashOf(t, l)
+						reported++
+					}
+					results = append(results, ended(l, o))
+				}
+				held[owner] = s.call(owner, "r", 8, results...)
+			}
+		}
+		return reported
+	}
+	reported := play(12)
+	assert.Empty(t, held["liar"], "it gets no leases")
+	assert.Len(t, held["a"], 8)
+	assert.LessOrEqual(t, reported, 100)
+	list, err := s.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+	require.NoError(t, err)
+	for _, r := range list.GetRunners() {
+		if r.GetOwner() == "runner liar" {
+			assert.Contains(t, r.GetSetAside(), "showed findings, where the trials of others let expect 0.0")
+		} else {
+			assert.Empty(t, r.GetSetAside(), r.GetOwner())
+		}
+	}
+	by := map[string]bool{}
+	for _, trial := range s.trials() {
+		by[trial.GetOutcome().GetReportedBy()] = true
+		assert.Equal(t, trial.GetOutcome().GetReportedBy() == "runner liar", len(trial.GetFindingIds()) > 0)
+	}
+	assert.Len(t, by, 4, "results say who reported them")
+
+	s.server = coordinator.New(coordinator.Config{Store: s.store})
+	assert.Empty(t, s.call("liar", "r", 8), "another coordinator knows it, too")
+	_, err = s.server.TrustOwner(t.Context(), &misstepv1.TrustOwnerRequest{Owner: "runner b"})
+	require.Equal(t, codes.NotFound, status.Code(err))
+	_, err = s.server.TrustOwner(t.Context(), &misstepv1.TrustOwnerRequest{Owner: "runner liar"})
+	require.NoError(t, err)
+	assert.Len(t, s.call("liar", "r", 8), 8)
+}

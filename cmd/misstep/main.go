@@ -46,7 +46,7 @@ type cli struct {
 	Access      accessCommand      `cmd:"" help:"Grant roles at a coordinator to people and groups."`
 	Audit       auditCommand       `cmd:"" help:"Show who did what at a coordinator, from where, and what was refused."`
 	PKI         pkiCommand         `cmd:"" name:"pki" help:"Keep an authority in a folder that signs certificates of coordinators and runners."`
-	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and why one takes no work."`
+	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and trust owners again whose runners were set aside."`
 	Jdk         jdkCommand         `cmd:"" help:"Manage the catalogue of JDK builds."`
 	Workload    workloadCommand    `cmd:"" help:"Manage the catalogue of workloads."`
 	Bundle      bundleCommand      `cmd:"" help:"Verify, show, compare, sign and unpack bundles."`

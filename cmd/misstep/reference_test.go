@@ -62,7 +62,7 @@ var jsonValues = []struct{ command, value string }{
 	{"retest", "`[{bundle, finding, known_as, jdk, version, digest, known_on, known_digest, known: {hits, tries}, now: {hits, tries}, low, high, " +
 		"verdict: {state, p, needed}, time, error}]`"},
 	{"run", "[Outcome](#outcome)"},
-	{"runners", "list of [RunnerStatus](#runnerstatus)"},
+	{"runners list", "list of [RunnerStatus](#runnerstatus)"},
 	{"sched places", "list of `{place, address, thread, comm, decision, elapsed_ns, held_ns, seen, of}`"},
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},

@@ -13,12 +13,36 @@ import (
 )
 
 type runnersCommand struct {
+	List  runnersList  `cmd:"" default:"withargs" help:"List the runners that call a coordinator, and why one takes no work."`
+	Trust runnersTrust `cmd:"" help:"Give leases again to an owner whose runners were set aside."`
+}
+
+type runnersTrust struct {
+	Owner string `arg:"" help:"Owner of the runners, as misstep runners lists it."`
+	coordinatorFlags
+}
+
+// Run trusts an owner again.
+func (c *runnersTrust) Run(ctx context.Context, e *env) error {
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if _, err := st.TrustOwner(ctx, &misstepv1.TrustOwnerRequest{Owner: c.Owner}); err != nil {
+		return err
+	}
+	fmt.Fprintf(e.stdout, "the runners of %s get leases again\n", c.Owner)
+	return nil
+}
+
+type runnersList struct {
 	coordinatorFlags
 	JSON bool `help:"Print a list of runners."`
 }
 
 // Run lists the runners that called lately.
-func (c *runnersCommand) Run(ctx context.Context, e *env) error {
+func (c *runnersList) Run(ctx context.Context, e *env) error {
 	st, err := c.open(e)
 	if err != nil {
 		return err
@@ -51,6 +75,9 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 		state := "ready"
 		if why := s.GetNotReady(); why != "" {
 			state = "no new work: " + why
+		}
+		if why := s.GetSetAside(); why != "" {
+			state = "set aside: " + why
 		}
 		if owned {
 			fmt.Fprintf(t, "%s\t", s.GetOwner())

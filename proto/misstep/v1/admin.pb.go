@@ -1211,7 +1211,9 @@ type RunnerStatus struct {
 	// not_ready says why it takes no leases, as in its last call; empty when it takes some.
 	NotReady string `protobuf:"bytes,4,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
 	// owner is the caller whose credential it uses, such as "runner a1"; empty where the coordinator does not authenticate.
-	Owner         string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	// set_aside says in what its owner disagrees with others beyond chance, so that it gets no leases; empty when it gets some.
+	SetAside      string `protobuf:"bytes,6,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1281,6 +1283,197 @@ func (x *RunnerStatus) GetOwner() string {
 	return ""
 }
 
+func (x *RunnerStatus) GetSetAside() string {
+	if x != nil {
+		return x.SetAside
+	}
+	return ""
+}
+
+// TrustOwnerRequest names an owner of runners.
+type TrustOwnerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// owner as RunnerStatus has it.
+	Owner         string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrustOwnerRequest) Reset() {
+	*x = TrustOwnerRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrustOwnerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrustOwnerRequest) ProtoMessage() {}
+
+func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
+func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *TrustOwnerRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+// TrustOwnerResponse confirms that the owner's runners get leases.
+type TrustOwnerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrustOwnerResponse) Reset() {
+	*x = TrustOwnerResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrustOwnerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TrustOwnerResponse) ProtoMessage() {}
+
+func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
+func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+}
+
+// SetAside are the owners of runners that get no leases; the store keeps them.
+type SetAside struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// by_owner has each of them.
+	ByOwner       map[string]*OwnerSetAside `protobuf:"bytes,1,rep,name=by_owner,json=byOwner,proto3" json:"by_owner,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetAside) Reset() {
+	*x = SetAside{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetAside) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetAside) ProtoMessage() {}
+
+func (x *SetAside) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
+func (*SetAside) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
+	if x != nil {
+		return x.ByOwner
+	}
+	return nil
+}
+
+// OwnerSetAside is why an owner gets no leases.
+type OwnerSetAside struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// reason in one line.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// at is since when.
+	At            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OwnerSetAside) Reset() {
+	*x = OwnerSetAside{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OwnerSetAside) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OwnerSetAside) ProtoMessage() {}
+
+func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
+func (*OwnerSetAside) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *OwnerSetAside) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *OwnerSetAside) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
 // Coordinators are the coordinators that serve one store; the store keeps them, so that each knows of the others.
 type Coordinators struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1292,7 +1485,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1497,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1510,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -1340,7 +1533,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +1545,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +1558,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -1415,7 +1608,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1620,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1633,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -1535,7 +1728,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1740,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1753,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -1595,7 +1788,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1800,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1813,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -1645,7 +1838,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1850,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1863,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -1726,7 +1919,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +1931,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +1944,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Bug) GetId() string {
@@ -1842,7 +2035,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1854,7 +2047,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1867,7 +2060,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -1888,7 +2081,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2093,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2106,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -1938,7 +2131,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2143,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2156,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -1998,7 +2191,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2203,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2216,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -2046,7 +2239,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2251,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2264,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -2099,7 +2292,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2304,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2317,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -2145,7 +2338,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2350,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2363,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -2191,7 +2384,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2203,7 +2396,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2216,7 +2409,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -2235,7 +2428,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2440,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2453,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -2274,7 +2467,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2479,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2492,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -2324,7 +2517,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2529,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2542,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -2386,7 +2579,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2591,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2604,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2447,7 +2640,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2652,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2665,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -2538,7 +2731,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2743,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2756,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -2642,7 +2835,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2847,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2860,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -2695,7 +2888,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2900,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2913,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -2741,7 +2934,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2753,7 +2946,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2766,7 +2959,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -2787,7 +2980,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2992,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3005,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -2833,7 +3026,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +3038,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +3051,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -2879,7 +3072,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +3084,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +3097,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -2923,7 +3116,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2935,7 +3128,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2948,7 +3141,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -2964,7 +3157,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3169,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3182,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -3015,7 +3208,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3220,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3233,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -3082,7 +3275,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3094,7 +3287,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3107,7 +3300,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -3226,7 +3419,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3431,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3444,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -3272,7 +3465,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3477,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3297,7 +3490,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -3318,7 +3511,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3330,7 +3523,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3343,7 +3536,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -3362,7 +3555,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3374,7 +3567,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3387,7 +3580,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -3399,7 +3592,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3604,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3617,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -3438,7 +3631,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3450,7 +3643,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3463,7 +3656,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -3565,13 +3758,25 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x11SetBudgetResponse\"\x14\n" +
 	"\x12ListRunnersRequest\"I\n" +
 	"\x13ListRunnersResponse\x122\n" +
-	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xc0\x01\n" +
+	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xdd\x01\n" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
 	"\arunning\x18\x03 \x01(\x04R\arunning\x12\x1b\n" +
 	"\tnot_ready\x18\x04 \x01(\tR\bnotReady\x12\x14\n" +
-	"\x05owner\x18\x05 \x01(\tR\x05owner\"\x9e\x01\n" +
+	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x1b\n" +
+	"\tset_aside\x18\x06 \x01(\tR\bsetAside\")\n" +
+	"\x11TrustOwnerRequest\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\"\x14\n" +
+	"\x12TrustOwnerResponse\"\x9f\x01\n" +
+	"\bSetAside\x12<\n" +
+	"\bby_owner\x18\x01 \x03(\v2!.misstep.v1.SetAside.ByOwnerEntryR\abyOwner\x1aU\n" +
+	"\fByOwnerEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.misstep.v1.OwnerSetAsideR\x05value:\x028\x01\"S\n" +
+	"\rOwnerSetAside\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x9e\x01\n" +
 	"\fCoordinators\x127\n" +
 	"\x05by_id\x18\x01 \x03(\v2\".misstep.v1.Coordinators.ByIdEntryR\x04byId\x1aU\n" +
 	"\tByIdEntry\x12\x10\n" +
@@ -3726,7 +3931,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xa0\x10\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xf8\x10\n" +
 	"\fAdminService\x12b\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12[\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\x05\x9a\xd2\x18\x01\x01\x12U\n" +
@@ -3735,7 +3940,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\"\x05\x9a\xd2\x18\x01\x01\x12\\\n" +
 	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12S\n" +
 	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12U\n" +
-	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\x05\x9a\xd2\x18\x01\x01\x12X\n" +
+	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\x05\x9a\xd2\x18\x01\x01\x12V\n" +
+	"\n" +
+	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12X\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\"\x05\x9a\xd2\x18\x01\x01\x12L\n" +
 	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\"\x05\x9a\xd2\x18\x01\x01\x12R\n" +
 	"\n" +
@@ -3769,7 +3976,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -3790,174 +3997,184 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListRunnersRequest)(nil),         // 16: misstep.v1.ListRunnersRequest
 	(*ListRunnersResponse)(nil),        // 17: misstep.v1.ListRunnersResponse
 	(*RunnerStatus)(nil),               // 18: misstep.v1.RunnerStatus
-	(*Coordinators)(nil),               // 19: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 20: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 21: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 22: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 23: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 24: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 25: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 26: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 27: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 28: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 29: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 30: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 31: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 32: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 33: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 34: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 35: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 36: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 37: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 38: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 39: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 40: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 41: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 42: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 43: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 44: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 45: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 46: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 47: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 48: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 49: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 50: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 51: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 52: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 53: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 54: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 55: misstep.v1.ListKnownBugsResponse
-	nil,                                // 56: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 57: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 58: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 59: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 60: misstep.v1.Jdk
-	(*Workload)(nil),                   // 61: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 62: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 63: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 64: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 65: google.protobuf.Duration
-	(*Runner)(nil),                     // 66: misstep.v1.Runner
-	(*Finding)(nil),                    // 67: misstep.v1.Finding
-	(*Reliability)(nil),                // 68: misstep.v1.Reliability
-	(*TriageDecision)(nil),             // 69: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 70: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 71: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 72: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 73: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 74: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 75: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 76: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 77: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 78: misstep.v1.KnownBug
+	(*TrustOwnerRequest)(nil),          // 19: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 20: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 21: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 22: misstep.v1.OwnerSetAside
+	(*Coordinators)(nil),               // 23: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 24: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 25: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 26: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 27: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 28: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 29: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 30: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 31: misstep.v1.GetFindingResponse
+	(*MergeFindingsRequest)(nil),       // 32: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 33: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 34: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 35: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 36: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 37: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 38: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 39: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 40: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 41: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 42: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 43: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 44: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 45: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 46: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 47: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 48: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 49: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 50: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 51: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 52: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 53: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 54: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 55: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 56: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 57: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 58: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 59: misstep.v1.ListKnownBugsResponse
+	nil,                                // 60: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 61: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 62: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 63: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 64: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 65: misstep.v1.Jdk
+	(*Workload)(nil),                   // 66: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 67: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 68: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 69: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 70: google.protobuf.Duration
+	(*Runner)(nil),                     // 71: misstep.v1.Runner
+	(*Finding)(nil),                    // 72: misstep.v1.Finding
+	(*Reliability)(nil),                // 73: misstep.v1.Reliability
+	(*TriageDecision)(nil),             // 74: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 75: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 76: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 77: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 78: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 79: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 80: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 81: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 82: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 83: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	59, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	60, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	61, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	64, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	65, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	66, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	62, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	67, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	10, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	10, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	59, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	64, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 10: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	62, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	62, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	56, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	63, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	64, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	57, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	67, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	67, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	60, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	68, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	69, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	61, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	11, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	65, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	70, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	18, // 19: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	66, // 20: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	62, // 21: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	58, // 22: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	62, // 23: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	18, // 24: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	65, // 25: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	67, // 26: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	21, // 27: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	25, // 28: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	68, // 29: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	62, // 30: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	62, // 31: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	67, // 32: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	69, // 33: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	69, // 34: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	69, // 35: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	69, // 36: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	38, // 37: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	70, // 38: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	71, // 39: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	72, // 40: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	73, // 41: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	74, // 42: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	65, // 43: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	49, // 44: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	49, // 45: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	68, // 46: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	75, // 47: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	62, // 48: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	62, // 49: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	76, // 50: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	68, // 51: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	65, // 52: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	77, // 53: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	78, // 54: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	78, // 55: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	20, // 56: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 57: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 58: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 59: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	36, // 60: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	12, // 61: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	14, // 62: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	16, // 63: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	21, // 64: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	23, // 65: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	26, // 66: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	28, // 67: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	30, // 68: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	32, // 69: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	34, // 70: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	50, // 71: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	52, // 72: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	54, // 73: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	39, // 74: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	41, // 75: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	43, // 76: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	45, // 77: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	47, // 78: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 79: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 80: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 81: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	37, // 82: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	13, // 83: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	15, // 84: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	17, // 85: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	22, // 86: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	24, // 87: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	27, // 88: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	29, // 89: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	31, // 90: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	33, // 91: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	35, // 92: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	51, // 93: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	53, // 94: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	55, // 95: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	40, // 96: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	42, // 97: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	44, // 98: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	46, // 99: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	48, // 100: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	79, // [79:101] is the sub-list for method output_type
-	57, // [57:79] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	71, // 20: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	67, // 21: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	62, // 22: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	67, // 23: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	63, // 24: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	67, // 25: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	18, // 26: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	70, // 27: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	72, // 28: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	25, // 29: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	29, // 30: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	73, // 31: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	67, // 32: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	67, // 33: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	72, // 34: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	74, // 35: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	74, // 36: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	74, // 37: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	74, // 38: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	42, // 39: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	75, // 40: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	76, // 41: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	77, // 42: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	78, // 43: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	79, // 44: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	70, // 45: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	53, // 46: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	53, // 47: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	73, // 48: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	80, // 49: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	67, // 50: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	67, // 51: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	81, // 52: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	73, // 53: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	70, // 54: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	82, // 55: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	83, // 56: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	83, // 57: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	22, // 58: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	24, // 59: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 60: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 61: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 62: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	40, // 63: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	12, // 64: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	14, // 65: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	16, // 66: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19, // 67: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	25, // 68: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	27, // 69: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	30, // 70: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	32, // 71: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	34, // 72: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	36, // 73: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	38, // 74: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	54, // 75: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	56, // 76: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	58, // 77: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	43, // 78: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	45, // 79: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	47, // 80: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	49, // 81: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	51, // 82: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 83: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 84: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 85: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	41, // 86: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	13, // 87: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	15, // 88: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	17, // 89: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20, // 90: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	26, // 91: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	28, // 92: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	31, // 93: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	33, // 94: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	35, // 95: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	37, // 96: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	39, // 97: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	55, // 98: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	57, // 99: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	59, // 100: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	44, // 101: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	46, // 102: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	48, // 103: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	50, // 104: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	52, // 105: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	83, // [83:106] is the sub-list for method output_type
+	60, // [60:83] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -3978,7 +4195,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   58,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
 	AdminService_SetBudget_FullMethodName          = "/misstep.v1.AdminService/SetBudget"
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
+	AdminService_TrustOwner_FullMethodName         = "/misstep.v1.AdminService/TrustOwner"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_ListBugs_FullMethodName           = "/misstep.v1.AdminService/ListBugs"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
@@ -95,6 +96,9 @@ type AdminServiceClient interface {
 	SetBudget(ctx context.Context, in *SetBudgetRequest, opts ...grpc.CallOption) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
+	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
+	// NOT_FOUND when they are not set aside. What they reported before is not held against them any more.
+	TrustOwner(ctx context.Context, in *TrustOwnerRequest, opts ...grpc.CallOption) (*TrustOwnerResponse, error)
 	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
 	// ListBugs returns the selected findings by bug, a page a call. INVALID_ARGUMENT names the field that is wrong.
@@ -203,6 +207,16 @@ func (c *adminServiceClient) ListRunners(ctx context.Context, in *ListRunnersReq
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListRunnersResponse)
 	err := c.cc.Invoke(ctx, AdminService_ListRunners_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) TrustOwner(ctx context.Context, in *TrustOwnerRequest, opts ...grpc.CallOption) (*TrustOwnerResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TrustOwnerResponse)
+	err := c.cc.Invoke(ctx, AdminService_TrustOwner_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -411,6 +425,9 @@ type AdminServiceServer interface {
 	SetBudget(context.Context, *SetBudgetRequest) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
+	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
+	// NOT_FOUND when they are not set aside. What they reported before is not held against them any more.
+	TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error)
 	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
 	// ListBugs returns the selected findings by bug, a page a call. INVALID_ARGUMENT names the field that is wrong.
@@ -475,6 +492,9 @@ func (UnimplementedAdminServiceServer) SetBudget(context.Context, *SetBudgetRequ
 }
 func (UnimplementedAdminServiceServer) ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRunners not implemented")
+}
+func (UnimplementedAdminServiceServer) TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TrustOwner not implemented")
 }
 func (UnimplementedAdminServiceServer) ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListFindings not implemented")
@@ -664,6 +684,24 @@ func _AdminService_ListRunners_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).ListRunners(ctx, req.(*ListRunnersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_TrustOwner_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TrustOwnerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).TrustOwner(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_TrustOwner_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).TrustOwner(ctx, req.(*TrustOwnerRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -972,6 +1010,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRunners",
 			Handler:    _AdminService_ListRunners_Handler,
+		},
+		{
+			MethodName: "TrustOwner",
+			Handler:    _AdminService_TrustOwner_Handler,
 		},
 		{
 			MethodName: "ListFindings",

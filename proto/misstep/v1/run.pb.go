@@ -140,7 +140,9 @@ type Outcome struct {
 	// aged is true for the outcome of a trial without a finding of which a coordinator has kept only kind, reason, host and times.
 	Aged bool `protobuf:"varint,21,opt,name=aged,proto3" json:"aged,omitempty"`
 	// trace_parent of the runner's span for the trial, in the form of W3C Trace Context; empty when it was not traced.
-	TraceParent   string `protobuf:"bytes,22,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
+	TraceParent string `protobuf:"bytes,22,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
+	// reported_by is the caller whose runner reported it, set by the coordinator; empty where callers are not authenticated.
+	ReportedBy    string `protobuf:"bytes,23,opt,name=reported_by,json=reportedBy,proto3" json:"reported_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +327,13 @@ func (x *Outcome) GetAged() bool {
 func (x *Outcome) GetTraceParent() string {
 	if x != nil {
 		return x.TraceParent
+	}
+	return ""
+}
+
+func (x *Outcome) GetReportedBy() string {
+	if x != nil {
+		return x.ReportedBy
 	}
 	return ""
 }
@@ -2013,7 +2022,7 @@ var File_misstep_v1_run_proto protoreflect.FileDescriptor
 const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"\x14misstep/v1/run.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbd\a\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xde\a\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.misstep.v1.OutcomeKindR\x04kind\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1b\n" +
@@ -2039,7 +2048,9 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x13mismatches_left_out\x18\x13 \x01(\rR\x11mismatchesLeftOut\x123\n" +
 	"\ajudging\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\ajudging\x12\x12\n" +
 	"\x04aged\x18\x15 \x01(\bR\x04aged\x12!\n" +
-	"\ftrace_parent\x18\x16 \x01(\tR\vtraceParent\"\xe3\x03\n" +
+	"\ftrace_parent\x18\x16 \x01(\tR\vtraceParent\x12\x1f\n" +
+	"\vreported_by\x18\x17 \x01(\tR\n" +
+	"reportedBy\"\xe3\x03\n" +
 	"\n" +
 	"CheckCount\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x14\n" +
