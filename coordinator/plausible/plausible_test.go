@@ -55,6 +55,10 @@ func TestWhatARunCanGive(t *testing.T) {
 		"crash before any check": func(o *misstepv1.Outcome) {
 			o.Kind, o.Crash, o.Checks = crash, &misstepv1.Crash{}, []*misstepv1.CheckCount{{Check: "gst-asgct"}, {Check: "edges"}}
 		},
+		"crash between a mismatch and its count": func(o *misstepv1.Outcome) {
+			o.Kind, o.Crash = crash, &misstepv1.Crash{}
+			o.Mismatches = []*misstepv1.Mismatch{{Check: "edges", Kind: "code", Count: 1}}
+		},
 		"crash of a hung JVM": func(o *misstepv1.Outcome) { o.Kind, o.Crash, o.Hang = crash, &misstepv1.Crash{}, &misstepv1.Hang{} },
 		"hang":                func(o *misstepv1.Outcome) { o.Kind, o.Hang = hang, &misstepv1.Hang{Cause: "limit"} },
 		"void":                func(o *misstepv1.Outcome) { o.Kind, o.Checks[0] = void, &misstepv1.CheckCount{Check: "gst-asgct"} },
@@ -76,7 +80,7 @@ func TestWhatNoRunGives(t *testing.T) {
 			o.Checks[0] = &misstepv1.CheckCount{Check: "gst-asgct", Total: 7, Match: 8, Mismatch: math.MaxUint64}
 		},
 		"mismatch 0": func(o *misstepv1.Outcome) {
-			o.Kind, o.Mismatches = mismatches, []*misstepv1.Mismatch{{Check: "edges", Kind: "code"}}
+			o.Kind, o.Mismatches = mismatches, []*misstepv1.Mismatch{{Check: "liveness", Kind: "code"}}
 		},
 		"describes a crash": func(o *misstepv1.Outcome) { o.Crash = &misstepv1.Crash{} },
 		"describes a hang":  func(o *misstepv1.Outcome) { o.Hang = &misstepv1.Hang{} },
