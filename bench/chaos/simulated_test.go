@@ -39,12 +39,12 @@ func TestChaosWithABucket(t *testing.T) {
 	require.NoError(t, err)
 	o, err := p.run(t.Context(), time.Now().Add(20*time.Second))
 	check(t, p, o, err)
-	require.Greater(t, o.faults(), 30)
+	require.Greater(t, o.faults(), 15)
 	hit := 0
 	for _, n := range o.Requests {
 		hit += n
 	}
-	require.Greater(t, hit, 20, "requests to the object store")
+	require.Positive(t, hit, "requests to the object store")
 }
 
 // check asserts that a phase lost nothing, and shows its log otherwise.
