@@ -53,9 +53,14 @@ func (o outcome) verdict() string {
 		n    int
 		what string
 	}{
-		{o.Missing, "not recorded"}, {o.Other, "recorded that do not exist"}, {o.Repeated, "recorded more than once"},
-		{o.GivenUp, "given up"}, {o.Different, "other than without faults"}, {o.NoEvidence, "files of evidence missing"},
-		{len(o.Left), "things left behind"}, {len(o.Panics), "panics"},
+		{o.Missing, "not recorded"},
+		{o.Other, "recorded that do not exist"},
+		{o.Repeated, "recorded more than once"},
+		{o.GivenUp, "given up"},
+		{o.Different, "other than without faults"},
+		{o.NoEvidence, "files of evidence missing"},
+		{len(o.Left), "things left behind"},
+		{len(o.Panics), "panics"},
 	} {
 		if c.n > 0 {
 			wrong = append(wrong, fmt.Sprint(c.n, " ", c.what))

@@ -156,6 +156,6 @@ func tooSlow(err error) error {
 		return err
 	}
 	first, _, _ := strings.Cut(string(load), " ")
-	return fmt.Errorf("%w: either work was lost, or this machine is too slow for the budget (load %s on %d processors; the log says "+
-		"what runners wait for): try a larger BUDGET, or again when less else runs", err, first, runtime.NumCPU())
+	return fmt.Errorf("%w: either work was lost, or this machine is too slow for the budget (load %s on %d processors; the log "+
+		"says what runners wait for): try a larger BUDGET, or again when less else runs", err, first, runtime.NumCPU())
 }

@@ -28,7 +28,8 @@ func simulatedPhase(dir string, seed uint64, bucket bool) (phase, error) {
 	shifts := clocks(filepath.Join(dir, "clocks"))
 	cast := func(station string, trial time.Duration) scene {
 		return scene{
-			runners: simulatedRunners, meanPause: simulatedPause, patience: patience, clocks: shifts, request: simulatedRequest(seed),
+			runners: simulatedRunners, meanPause: simulatedPause, patience: patience, clocks: shifts,
+			request: simulatedRequest(seed),
 			coordinator: func(i int, store, blobs, address string) []string {
 				return []string{self, roleCoordinator, station, store, blobs, address, shifts.all(), shifts.file("coordinator", i)}
 			},
