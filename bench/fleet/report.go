@@ -38,26 +38,28 @@ func (r *results) goals() []bench.Goal {
 			},
 			bench.Goal{
 				Name: store + ": slowest fleet of fastest", Goal: 0.8, AtLeast: true,
-				Measured: flatness(all, func(c cell) string { return fmt.Sprint(c.Coordinators, c.Size, c.Filled) }),
+				Measured: flatness(all, func(c cell) string { return fmt.Sprint(c.Coordinators, c.Size, c.Filled) },
+					func(c cell) bool { return c.Runners == 100 }, func(c cell) bool { return c.Runners == fastFleet }),
 			},
 			bench.Goal{
 				Name: store + ": slowest number of stored results of fastest", Goal: 0.8, AtLeast: true,
-				Measured: flatness(all, func(c cell) string { return fmt.Sprint(c.Coordinators, c.Runners) }),
+				Measured: flatness(all, func(c cell) string { return fmt.Sprint(c.Coordinators, c.Runners) },
+					func(c cell) bool { return c.Filled <= 1e5 }, func(c cell) bool { return c.Filled >= 1e6 }),
 			})
 	}
 	return goals
 }
 
-// flatness returns the least share that the slowest cell has of the fastest one in groups of cells that the key makes; NaN when no
-// group has two.
-func flatness(cells []cell, key func(cell) string) float64 {
+// flatness returns the least share that the slowest cell has of the fastest one in groups of cells that the key makes. Groups that
+// do not reach from one end of what the goal is about to the other count for nothing: NaN when none does.
+func flatness(cells []cell, key func(cell) string, from, to func(cell) bool) float64 {
 	groups := map[string][]cell{}
 	for _, c := range cells {
 		groups[key(c)] = append(groups[key(c)], c)
 	}
 	rate, share := func(c cell) float64 { return c.PerSecond }, math.NaN()
 	for _, g := range groups {
-		if len(g) < 2 {
+		if !slices.ContainsFunc(g, from) || !slices.ContainsFunc(g, to) {
 			continue
 		}
 		of := extreme(g, rate, math.Min) / extreme(g, rate, math.Max)
