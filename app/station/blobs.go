@@ -63,6 +63,9 @@ func OpenBlobs(ctx context.Context, dir, location string) (Blobs, error) {
 		}
 		return Blobs{Corpus: index.Corpus{Store: local, Index: index.Folder(path)}, Folder: local}, nil
 	}
+	if err := checkBucket(location); err != nil {
+		return Blobs{}, fmt.Errorf("the bucket of %s: %w", dir, err)
+	}
 	bucket, err := OpenBucket(ctx, location)
 	if err == nil && check {
 		err = bucket.CheckSigned(ctx)
@@ -100,16 +103,43 @@ const BucketHelp = "s3://BUCKET/PREFIX?endpoint=URL"
 
 // OpenBucket connects to the bucket at a location, with the credentials in the environment or in ~/.aws/credentials.
 func OpenBucket(ctx context.Context, location string) (*blob.Store, error) {
+	if err := checkBucket(location); err != nil {
+		return nil, err
+	}
 	u, err := url.Parse(location)
 	if err != nil {
 		return nil, err
-	}
-	if u.Scheme != "s3" || u.Host == "" {
-		return nil, errors.New("want " + BucketHelp)
 	}
 	endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"),
 		"https://s3.amazonaws.com")
 	return blob.Open(ctx, u.Host, u.Path, blob.Options{
 		Endpoint: endpoint, Region: cmp.Or(u.Query().Get("region"), os.Getenv("AWS_REGION")),
 	})
+}
+
+// checkBucket returns an error, which never has the location, unless that is one of a bucket, without keys: it is written into the
+// coordinator's folder, into logs and errors.
+func checkBucket(location string) error {
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme != "s3" || u.Host == "" {
+		return errors.New("want " + BucketHelp)
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return errors.New("its parameters are malformed: want " + BucketHelp)
+	}
+	endpoint, err := url.Parse(query.Get("endpoint"))
+	if err != nil {
+		return errors.New("its endpoint is malformed: want " + BucketHelp)
+	}
+	if u.User != nil || endpoint.User != nil {
+		return errors.New("it has keys, which everybody would see: give them in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or " +
+			"in ~/.aws/credentials, and remove them from --blobs or " + bucketFile)
+	}
+	for name := range query {
+		if name != "endpoint" && name != "region" {
+			return fmt.Errorf("it has the unknown parameter %.40q: want %s, and region=NAME if need be", name, BucketHelp)
+		}
+	}
+	return nil
 }

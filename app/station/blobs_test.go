@@ -85,3 +85,20 @@ func TestBlobsInABucket(t *testing.T) {
 	_, err = station.Open(t.Context(), station.Place{Dir: t.TempDir(), Blobs: "/a/folder"}, coordinator.Config{}, share.Policy{})
 	require.ErrorContains(t, err, station.BucketHelp)
 }
+
+// Keys in a location are refused before anybody writes them down, and no error repeats them.
+func TestLocationsOfBuckets(t *testing.T) {
+	for location, want := range map[string]string{
+		"s3://key:hunter2@b/hunt":                      "it has keys",
+		"s3://b/hunt?endpoint=http://key:hunter2@h:1":  "it has keys",
+		"s3://b/hunt?endpint=http://127.0.0.1:1":       `unknown parameter "endpint"`,
+		"s3://b/hunt?endpoint=http://h&secret=hunter2": `unknown parameter "secret"`,
+		"/a/folder": station.BucketHelp,
+	} {
+		dir := t.TempDir()
+		_, err := station.Open(t.Context(), station.Place{Dir: dir, Blobs: location}, coordinator.Config{}, share.Policy{})
+		require.ErrorContains(t, err, want, location)
+		require.NotContains(t, err.Error(), "hunter2")
+		assert.NoFileExists(t, filepath.Join(dir, "blobs.url"))
+	}
+}
