@@ -164,7 +164,7 @@ func (c *tokenRevoke) Run(ctx context.Context, e *env) error {
 	if (len(c.IDs) == 0) == (c.MadeBy == "") {
 		return errors.New("give the IDs of tokens, or --made-by NAME")
 	}
-	api, done, err := c.accountsFlags.open(ctx, e, false)
+	api, done, err := c.open(ctx, e, false)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ func (l *lab) call(credential, name string, m protoreflect.MethodDescriptor) err
 	return stream.RecvMsg(response)
 }
 
-// letIn are the callers who are let in to each call, and nobody else is: written out, not computed from the proto. v is a viewer, h a
-// hunter, t a triager, r a runner, a an admin, n a token of a maker without a role there, and - is nobody.
+// letIn are the callers who are let in to each call, and nobody else is: written out, not computed from the proto. v is a viewer, h
+// a hunter, t a triager, r a runner, a an admin, n a token of a maker without a role there, and - is nobody.
 var letIn = map[string]string{
 	"AccessService/GetLogin":     "vhtran-",
 	"AccessService/WhoAmI":       "vhtran",

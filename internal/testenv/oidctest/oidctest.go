@@ -2,8 +2,8 @@
 //
 // mockoidc has neither a device authorization endpoint (RFC 8628) nor public clients. This package adds the endpoint, with a page
 // that Approve and Deny take the place of, and gives the mock the client's secret that a public client does not send. Discovery,
-// keys, identity tokens, their signatures and refreshing are the mock's. Refresh tokens are not replaced by new ones, and there is no
-// revocation endpoint.
+// keys, identity tokens, their signatures and refreshing are the mock's. Refresh tokens are not replaced by new ones, and there is
+// no revocation endpoint.
 package oidctest
 
 import (
