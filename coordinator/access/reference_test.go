@@ -20,8 +20,9 @@ func TestReferenceOfAccess(t *testing.T) {
 	require.NoError(t, err)
 	var b strings.Builder
 	b.WriteString(reference.Generated + "# Access\n\n" + reference.Paragraph("Where a coordinator asks who calls "+
-		"([how to](../howto/people.md)), each call needs a role, in every project unless the table says by project: then a role in "+
-		"the project that the call is about will do. The audit log has the calls that it is said to, and each call that was refused.") +
+		"([how to](../howto/people.md)), each call needs a role, in every project unless the table says by project: then a role "+
+		"in the project that the call is about will do. The audit log has the calls that it is said to, and each call that was "+
+		"refused.") +
 		"\n\n## Roles\n\n| role | what it may do |\n|---|---|\n")
 	for _, v := range schema.Enums["Role"].Values {
 		role, _ := access.ParseRole(strings.ToLower(strings.TrimPrefix(v.Name, "ROLE_")))

@@ -179,7 +179,9 @@ func TestTheProviderIsAway(t *testing.T) {
 }
 
 func TestIssuersThatAreRefused(t *testing.T) {
-	for _, issuer := range []string{"", "login.example.org", "http://login.example.org", "ftp://login.example.org", "https://", "://"} {
+	for _, issuer := range []string{
+		"", "login.example.org", "http://login.example.org", "ftp://login.example.org", "https://", "://",
+	} {
 		_, err := accounts.NewProvider(accounts.ProviderConfig{Issuer: issuer, ClientID: "misstep"})
 		require.ErrorContains(t, err, "OpenID provider", issuer)
 	}
