@@ -261,7 +261,8 @@ func TestWorkloadsDescribeThemselves(t *testing.T) {
 	}
 	_, err = add("renaissance/mine", good)
 	require.ErrorContains(t, err, `calls it "mine"`)
-	_, err = add("renaissance/akka-uct", "name: renaissance\ndescription: d\njar: lib/w.jar\nharness: renaissance\nrepetitions: 2\n")
+	suite := "name: renaissance\ndescription: d\njar: lib/w.jar\nharness: renaissance\nrepetitions: 2\n"
+	_, err = add("renaissance/akka-uct", suite)
 	require.NoError(t, err)
 }
 

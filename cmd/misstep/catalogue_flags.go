@@ -88,7 +88,8 @@ func listShared(ctx context.Context, e *env, at coordinatorFlags, kind misstepv1
 		return err
 	}
 	defer st.Close()
-	entries, err := catalogues.List(ctx, st, &misstepv1.ListCatalogueEntriesRequest{Kind: kind, Pattern: s.Pattern, Labels: s.Label})
+	query := &misstepv1.ListCatalogueEntriesRequest{Kind: kind, Pattern: s.Pattern, Labels: s.Label}
+	entries, err := catalogues.List(ctx, st, query)
 	if err != nil {
 		return err
 	}

@@ -95,8 +95,8 @@ func addFacts(full *misstepv1.SubmitCampaignRequest, i int, e *misstepv1.Catalog
 		k := slices.IndexFunc(e.GetJdk().GetPresets(), func(p *misstepv1.JdkPreset) bool { return p.GetPreset() == name })
 		if k < 0 {
 			wrong = append(wrong, recipe.Violation{Field: fmt.Sprintf("jdks[%d]", i), Message: fmt.Sprintf(
-				"%s of the shared catalogue does not say what the preset %s is on it: an older misstep has added it; add it again with "+
-					"--replace", e.GetName(), suggest.Quote(name))})
+				"%s of the shared catalogue does not say what the preset %s is on it: an older misstep has added it; add it again "+
+					"with --replace", e.GetName(), suggest.Quote(name))})
 			continue
 		}
 		resolved := proto.CloneOf(e.GetJdk().GetPresets()[k])
@@ -121,8 +121,8 @@ func unknown(
 			have = append(have, e.GetName())
 		}
 	}
-	return recipe.Violation{Field: field, Message: fmt.Sprintf("%s is a %s neither of the submission nor of the shared catalogue%s; "+
-		"%s",
+	return recipe.Violation{Field: field, Message: fmt.Sprintf("%s is a %s neither of the submission nor of the shared catalogue%s"+
+		"; %s",
 		suggest.Quote(name), Word(kind), suggest.Among(name, have), howToAdd(kind))}
 }
 

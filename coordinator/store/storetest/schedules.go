@@ -22,7 +22,8 @@ func schedules(t *testing.T, s store.Store) {
 	}
 	update(t, s, func(tx store.Tx) {
 		for _, one := range []*misstepv1.Schedule{
-			schedule("S3", time.Hour, t0), schedule("S1", time.Hour, t0.Add(time.Nanosecond)), schedule("S2", time.Hour, time.Time{}),
+			schedule("S3", time.Hour, t0), schedule("S1", time.Hour, t0.Add(time.Nanosecond)),
+			schedule("S2", time.Hour, time.Time{}),
 			schedule("S4", time.Hour, t0.Add(2*time.Hour)), schedule("S5", time.Hour, t0.Add(2*time.Hour+1)),
 			schedule("S6", time.Hour, t0.Add(-1)), schedule("S6", time.Hour, t0.Add(time.Minute)), schedule("S7", time.Hour, t0),
 		} {
