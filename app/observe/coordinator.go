@@ -19,6 +19,7 @@ type Coordinator struct {
 
 	calls        *grpcprom.ServerMetrics
 	granted      prometheus.Counter
+	limited      *prometheus.CounterVec
 	results      *prometheus.CounterVec
 	dropped      *prometheus.CounterVec
 	batches      prometheus.Histogram
@@ -46,6 +47,10 @@ func NewCoordinator() *Coordinator {
 			Namespace: namespace, Name: "results_dropped_total",
 			Help: "Results that were not recorded: of leases that their runner does not hold, malformed, or unfit for their lease.",
 		}, []string{"reason"}),
+		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "calls_limited_total",
+			Help: "Calls by class that were refused or had to wait, since their caller called too often.",
+		}, []string{"class"}),
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "store_batch_calls", Help: "Calls that one writing transaction served.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 11),
@@ -58,7 +63,7 @@ func NewCoordinator() *Coordinator {
 	for _, reason := range []string{coordinator.NotHeld, coordinator.Malformed, coordinator.Unfit} {
 		c.dropped.WithLabelValues(reason)
 	}
-	c.Registry.MustRegister(c.calls, c.granted, c.results, c.dropped, c.batches, c.transactions)
+	c.Registry.MustRegister(c.calls, c.granted, c.limited, c.results, c.dropped, c.batches, c.transactions)
 	return c
 }
 
@@ -72,6 +77,9 @@ func (c *Coordinator) Result(kind string) { c.results.WithLabelValues(kind).Inc(
 func (c *Coordinator) Dropped(reason string, results int) {
 	c.dropped.WithLabelValues(reason).Add(float64(results))
 }
+
+// Limited counts a call that was refused or had to wait, since its caller called too often.
+func (c *Coordinator) Limited(class string) { c.limited.WithLabelValues(class).Inc() }
 
 // Batch implements coordinator.Metrics.
 func (c *Coordinator) Batch(calls int) { c.batches.Observe(float64(calls)) }

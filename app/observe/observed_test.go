@@ -65,6 +65,7 @@ func play(t *testing.T) (s *scene, campaign string) {
 	logger := slog.New(logctx.Handler(slog.NewTextHandler(&s.log, nil)))
 	metrics := observe.NewCoordinator()
 	metrics.Certificates(certificates)
+	metrics.Limited("read")
 	config := coordinator.Config{Logger: logger, SyncInterval: 10 * time.Millisecond, Metrics: metrics}
 	c, err := station.Open(t.Context(), station.Place{Dir: t.TempDir()}, config, share.Policy{})
 	require.NoError(t, err)

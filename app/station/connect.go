@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"misstep/app/limits"
 	"misstep/app/login"
 	"misstep/app/observe"
 )
@@ -74,7 +75,7 @@ func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, 
 	}
 	names := &addresses{list: addrs}
 	options = slices.Concat(connection(), options, observe.TraceDialOptions())
-	conn, err := grpc.NewClient(names.target(), append(options, login.DialOption(addrs...), grpc.WithResolvers(names),
+	conn, err := grpc.NewClient(names.target(), append(options, login.DialOption(addrs...), limits.DialOption(), grpc.WithResolvers(names),
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 			call grpc.UnaryInvoker, options ...grpc.CallOption,
 		) error {

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
+	"misstep/app/limits"
 	"misstep/app/observe"
 	"misstep/app/retention"
 	"misstep/bundle/share"
@@ -61,6 +62,8 @@ type Place struct {
 	Retention retention.Plan
 	// Access tells callers beside tokens and people, such as runners by their certificates.
 	Access access.Options
+	// Limits of callers' rates; nil is none.
+	Limits *limits.Limiter
 	// Options of its gRPC server, such as those that make it secure.
 	Options []grpc.ServerOption
 	// Accounts are the tokens and people, and the log of what callers did.
@@ -131,6 +134,9 @@ func Open(
 		KeepAudit: place.Accounts.KeepAudit,
 	})
 	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what is refused too
+	if place.Limits != nil {
+		options = append(options, place.Limits.ServerOptions()...)
+	}
 	guarded := place.Asks()
 	if guarded {
 		if config.Receipts, err = custody.OpenReceipts(ctx, config.Store); err != nil {

@@ -1,0 +1,164 @@
+// Package limits bounds how often each caller calls a coordinator. A call too many is refused before anything was done, with the
+// time after which it may be repeated, and this package's other half repeats it then. Only callers who said who they are have
+// limits: without authentication, one cannot be told from the other.
+package limits
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"misstep/coordinator/access"
+)
+
+// Default are the calls a second that a caller may make from one host, by class; four times as many at once after a pause.
+var Default = map[string]float64{"lease": 100, "blob": 200, "read": 50, "change": 10}
+
+// classOf returns the class of a call by its full name, such as "/misstep.v1.AdminService/GetFinding"; what it does not know is a
+// change, which has the lowest limit.
+func classOf(method string) string {
+	service, call, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	switch service {
+	case "misstep.v1.LeaseService":
+		return "lease"
+	case "misstep.v1.CorpusService":
+		return "blob"
+	}
+	for _, prefix := range []string{"Get", "List", "Watch", "WhoAmI", "Check", "Find"} {
+		if strings.HasPrefix(call, prefix) {
+			return "read"
+		}
+	}
+	return "change"
+}
+
+// Rates returns the default ones with others in place of some; 0 is no limit.
+func Rates(given map[string]float64) (map[string]float64, error) {
+	all := maps.Clone(Default)
+	for class, r := range given {
+		if _, known := all[class]; !known || r < 0 || r > 1e9 {
+			return nil, fmt.Errorf("%s=%v: expected CLASS=CALLS with calls a second, at least 0, for a class of %s", class, r,
+				strings.Join(slices.Sorted(maps.Keys(all)), ", "))
+		}
+		all[class] = r
+	}
+	return all, nil
+}
+
+const (
+	// maxKept bounds the callers whose calls are counted at a time.
+	maxKept = 10_000
+	// maxWait is how long a stream waits for its turn; it is refused if that would be longer.
+	maxWait = 5 * time.Second
+)
+
+// Limiter counts calls. It is safe for concurrent use.
+type Limiter struct {
+	rates   map[string]float64
+	limited func(class string)
+	clock   func() time.Time
+
+	mu   sync.Mutex
+	kept map[key]*rate.Limiter // guarded by mu
+}
+
+type key struct{ caller, host, class string }
+
+// New returns a limiter for rates by class; limited is told of each call that is refused or has to wait.
+func New(rates map[string]float64, limited func(class string)) *Limiter {
+	return &Limiter{rates: rates, limited: limited, clock: time.Now, kept: map[key]*rate.Limiter{}}
+}
+
+// ServerOptions make a server keep the limits; they come after those that authenticate callers.
+func (l *Limiter) ServerOptions() []grpc.ServerOption {
+	unary := func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if err := l.admit(ctx, info.FullMethod, 0); err != nil {
+			return nil, err
+		}
+		return handle(ctx, request)
+	}
+	// A stream waits: its client has begun to send, and could not simply call again.
+	stream := func(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		if err := l.admit(s.Context(), info.FullMethod, maxWait); err != nil {
+			return err
+		}
+		return handle(server, s)
+	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
+}
+
+// admit returns nil when a call may be made now, or after a wait of at most that.
+func (l *Limiter) admit(ctx context.Context, method string, wait time.Duration) error {
+	c, class := access.From(ctx), classOf(method)
+	if l.rates[class] == 0 || c.Kind == access.Local || strings.HasPrefix(method, "/grpc.health.v1.Health/") {
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(c.Address)
+	now := l.clock()
+	turn := l.of(key{c.Name, host, class}, now).ReserveN(now, 1)
+	delay := turn.DelayFrom(now)
+	if delay == 0 {
+		return nil
+	}
+	l.limited(class)
+	if delay > wait {
+		turn.CancelAt(now)
+		call := method[strings.LastIndexByte(method, '/')+1:]
+		s := status.Newf(codes.ResourceExhausted, "%s calls %s too often, more than %v calls a second of class %s: come back in %v",
+			c.Name, call, l.rates[class], class, delay.Round(time.Millisecond))
+		if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)}); err == nil {
+			s = detailed
+		}
+		return s.Err()
+	}
+	return pause(ctx, delay)
+}
+
+// of returns the limiter of one caller.
+func (l *Limiter) of(k key, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r := l.kept[k]; r != nil {
+		return r
+	}
+	if len(l.kept) >= maxKept {
+		l.forget(now)
+	}
+	r := rate.NewLimiter(rate.Limit(l.rates[k.class]), max(1, int(4*l.rates[k.class])))
+	l.kept[k] = r
+	return r
+}
+
+// forget removes callers that have not called for a while, for whom that changes nothing, and if there are few of them, others.
+func (l *Limiter) forget(now time.Time) {
+	maps.DeleteFunc(l.kept, func(_ key, r *rate.Limiter) bool { return r.TokensAt(now) >= float64(r.Burst()) })
+	for k := range l.kept {
+		if len(l.kept) <= maxKept*3/4 {
+			return
+		}
+		delete(l.kept, k)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	case <-timer.C:
+		return nil
+	}
+}
