@@ -111,7 +111,8 @@ func TestClientsWaitAndRepeat(t *testing.T) {
 	server := grpc.NewServer(append(access.ServerOptions(access.Options{Authenticators: []access.Authenticator{
 		func(ctx context.Context) (*access.Caller, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
-			return &access.Caller{Name: md.Get("name")[0], Kind: access.Token, Grants: []access.Grant{{Role: misstepv1.Role_ROLE_ADMIN}}}, nil
+			grants := []access.Grant{{Role: misstepv1.Role_ROLE_ADMIN}}
+			return &access.Caller{Name: md.Get("name")[0], Kind: access.Token, Grants: grants}, nil
 		},
 	}}), l.ServerOptions()...)...)
 	misstepv1.RegisterAdminServiceServer(server, service)

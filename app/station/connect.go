@@ -75,7 +75,8 @@ func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, 
 	}
 	names := &addresses{list: addrs}
 	options = slices.Concat(connection(), options, observe.TraceDialOptions())
-	conn, err := grpc.NewClient(names.target(), append(options, login.DialOption(addrs...), limits.DialOption(), grpc.WithResolvers(names),
+	conn, err := grpc.NewClient(names.target(), append(options, login.DialOption(addrs...), limits.DialOption(),
+		grpc.WithResolvers(names),
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn,
 			call grpc.UnaryInvoker, options ...grpc.CallOption,
 		) error {
@@ -93,8 +94,8 @@ func ConnectWith(options []grpc.DialOption, addrs ...string) (*grpc.ClientConn, 
 	return conn, nil
 }
 
-// connectionRE matches gRPC's messages about a connection that cannot be made, repeated calls' too; its group is the cause. The last
-// one is of a balancer that got no address.
+// connectionRE matches gRPC's messages about a connection that cannot be made, repeated calls' too; its group is the cause. The
+// last one is of a balancer that got no address.
 var connectionRE = regexp.MustCompile(`^(?:max retries exhausted: .*? desc = )?(?:` +
 	`connection error: desc = "(?:transport: )?(?:Error while dialing: )?(.*)"|` +
 	`name resolver error: (.*)|(?:dns: |` + listError + `: )(.*)|no children to pick from)$`)
