@@ -22,6 +22,7 @@ runners:
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"name":                {"name: small", "name: Small", `f.yaml:1: name: expected 1 to 32 lower-case letters, digits and dashes, got "Small"`},
+		"transport":           {"name: small", "name: small\ntransport: http", `f.yaml:2: transport: expected tls or plain_text, got "http"`},
 		"unknown field":       {"artefacts:", "artifacts:", "f.yaml:2: artifacts: unknown field, did you mean artefacts?"},
 		"no artefacts":        {"{path: /opt/misstep}", "{}", "f.yaml:2: artefacts: expected url"},
 		"two sources":         {"{path: /opt/misstep}", "{path: /opt/misstep, url: 'http://a/b'}", "f.yaml:2: artefacts: expected url"},
@@ -58,6 +59,7 @@ func TestMistakes(t *testing.T) {
 		"scheduler of a user": {"count: 2", "count: 2, capability: sched_ext, node_class: c, user: me", "f.yaml:5: runners[0].user: loading a scheduler needs root"},
 		"driver":              {"count: 2", "count: 2, driver: docker", "f.yaml:5: runners[0].driver: expected raw_exec or exec, got \"docker\""},
 		"drain":               {"count: 2", "count: 2, drain: 48h", "f.yaml:5: runners[0].drain: expected 0s to 24h0m0s, got 48h0m0s"},
+		"disk":                {"count: 2", "count: 2, resources: {disk: 50}", "f.yaml:5: runners[0].resources.disk: expected at least 200 MiB"},
 		"cost":                {"count: 2", "count: 2, cost: -1", "f.yaml:5: runners[0].cost: expected 0 to 1000000, got -1"},
 		"operator":            {"count: 2", "count: 2, constraints: [{attribute: a, operator: like, value: b}]", "f.yaml:5: runners[0].constraints[0].operator: expected one of"},
 		"expression":          {"count: 2", "count: 2, constraints: [{attribute: a, operator: regexp, value: '('}]", "f.yaml:5: runners[0].constraints[0].value: expected a regular expression"},

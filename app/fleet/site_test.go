@@ -64,6 +64,7 @@ func newSite(t *testing.T, runners string) *site {
 	t.Cleanup(func() { _ = server.Close() })
 
 	require.NoError(t, os.WriteFile(s.file, fmt.Appendf(nil, `name: test
+transport: plain_text
 work: %s
 artefacts: {url: "http://%s"}
 coordinators:
@@ -71,6 +72,7 @@ coordinators:
   store: %s
   blobs: s3://%s/hunt?endpoint=%s
   lease_time: 10s
+  resources: {disk: 200}
   secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]
   environment: {MISSTEP_PLAIN_TEXT_NETWORK: "true"}
 runners:
@@ -131,9 +133,9 @@ func (s *site) nothingLeft() {
 		pids, err := node.Processes()
 		require.NoError(s.t, err)
 		for _, pid := range pids {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			require.Contains(s.t, string(line), "nomad", "only Nomad runs on %s", node.Name)
-			require.NotContains(s.t, string(line), "misstep\x00runner")
+			if line := commandLine(pid); line != "" {
+				require.Contains(s.t, line, "tools/nomad", "only Nomad runs on %s", node.Name)
+			}
 		}
 	}
 	require.Subset(s.t, s.before, orphans(s.t), "control groups of trials whose runner is dead")
@@ -145,7 +147,7 @@ func orphans(t *testing.T) []string {
 	left := []string{}
 	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			return nil //nolint:nilerr // groups of others come and go
+			return nil // groups of others come and go
 		}
 		if pid, is := strings.CutPrefix(d.Name(), "trial-"); is {
 			pid, _, _ = strings.Cut(pid, "-")
@@ -162,3 +164,58 @@ const (
 	waiting = 90 * time.Second
 	polling = 500 * time.Millisecond
 )
+
+func commandLine(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return string(line)
+}
+
+// alive reports whether a process runs, and is not only an entry.
+func alive(pid int) bool { return commandLine(pid) != "" }
+
+// nodes are the names of the nodes that run something of a job.
+func (s *site) nodes(job string) (names []string) {
+	s.t.Helper()
+	for _, j := range s.status().Jobs {
+		for _, a := range j.Allocations {
+			if j.ID == job && a.State == "running" {
+				names = append(names, a.Node)
+			}
+		}
+	}
+	return names
+}
+
+func (s *site) on(job, node string) bool {
+	for _, name := range s.nodes(job) {
+		if name == node {
+			return true
+		}
+	}
+	return false
+}
+
+// nodeOf returns a node that runs something of a job, the last by name.
+func (s *site) nodeOf(job string) *nomad.Client {
+	s.t.Helper()
+	for i := len(s.cluster.Clients) - 1; i >= 0; i-- {
+		if s.on(job, s.cluster.Clients[i].Name) {
+			return s.cluster.Clients[i]
+		}
+	}
+	s.t.Fatalf("no node runs %s: %s", job, s.run("fleet", "status", s.file))
+	return nil
+}
+
+// processes are those of a node whose command line has the text.
+func (s *site) processes(node *nomad.Client, text string) (all []int) {
+	s.t.Helper()
+	pids, err := node.Processes()
+	require.NoError(s.t, err)
+	for _, pid := range pids {
+		if strings.Contains(commandLine(pid), text) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}

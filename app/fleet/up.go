@@ -83,10 +83,10 @@ func (c *Cluster) secrets() map[string][]string {
 			all[nomad.VariablePath(job)] = items
 		}
 	}
-	coordinators := c.Fleet.GetCoordinators()
-	put(nomad.CoordinatorJob(c.Fleet), coordinators.GetSecrets(), coordinators.GetSecretFiles())
+	coordinators, transport := c.Fleet.GetCoordinators(), nomad.TransportFiles(c.Fleet)
+	put(nomad.CoordinatorJob(c.Fleet), coordinators.GetSecrets(), coordinators.GetSecretFiles(), transport)
 	for _, g := range c.Fleet.GetRunners() {
-		put(nomad.RunnerJob(c.Fleet, g.GetName()), g.GetSecrets(), g.GetSecretFiles())
+		put(nomad.RunnerJob(c.Fleet, g.GetName()), g.GetSecrets(), g.GetSecretFiles(), transport)
 	}
 	return all
 }

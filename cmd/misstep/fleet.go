@@ -13,6 +13,9 @@ type fleetCommand struct {
 	Plan    fleetPlan    `cmd:"" help:"Show what 'up' would change, or the Nomad jobs of a fleet as HCL or JSON."`
 	Up      fleetUp      `cmd:"" help:"Start a fleet, or make a running one what its file says; wait until it is healthy and print the coordinators' addresses."`
 	Status  fleetStatus  `cmd:"" help:"Show a fleet's jobs and allocations."`
+	Scale   fleetScale   `cmd:"" help:"Set the number of runners of a group, or let the backlog decide between the bounds of the fleet file."`
+	Drain   fleetDrain   `cmd:"" help:"Let the runners on a node, or all of the fleet's, hand their trials back and stop."`
+	Upgrade fleetUpgrade `cmd:"" help:"Give a running fleet another package, one coordinator or runner after the other, without losing a trial."`
 	Down    fleetDown    `cmd:"" help:"Stop a fleet, runners first, and remove it and what it left on the nodes."`
 	Package fleetPackage `cmd:"" help:"Write the package with this binary, the agent and what belongs to it, from which the nodes of a fleet get them."`
 }

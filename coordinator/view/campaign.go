@@ -56,7 +56,7 @@ func (r Reader) Campaign(tx store.Tx, c *store.Campaign, now time.Time) (*misste
 	}
 	st.Id, st.Campaign, st.State = c.ID, c.Submission.GetCampaign(), c.State
 	st.Submitted = timestamppb.New(c.Submitted)
-	st.ScheduleId = c.Submission.GetScheduleId()
+	st.ScheduleId, st.AgentDigest = c.Submission.GetScheduleId(), c.Submission.GetAgentDigest()
 	if !c.Ended.IsZero() {
 		st.Ended = timestamppb.New(c.Ended)
 	}

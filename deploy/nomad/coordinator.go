@@ -49,6 +49,7 @@ func (m maker) coordinators() *api.Job {
 		Config: map[string]any{"args": args}, Resources: resources(c.GetResources(), coordinatorCPU, coordinatorMemory),
 		KillTimeout: new(lastCalls),
 	}
+	m.transport(work, id, coordinatorTLS)
 	return m.job(id, api.JobTypeService, Coordinators(m.fleet), c, group, work)
 }
 

@@ -102,9 +102,10 @@ func (m maker) fill(work *api.Task, job string, t task) {
 	}
 	args, _ := work.Config["args"].([]string)
 	work.Config = map[string]any{"command": command, "args": append(args, t.GetArguments()...)}
-	if env := t.GetEnvironment(); len(env) > 0 {
-		work.Env = maps.Clone(env)
+	if work.Env == nil {
+		work.Env = map[string]string{}
 	}
+	maps.Copy(work.Env, t.GetEnvironment())
 	work.KillSignal = "SIGTERM"
 	work.LogConfig = &api.LogConfig{MaxFiles: new(5), MaxFileSizeMB: new(10)}
 	work.Templates = append(work.Templates, secretTemplates(VariablePath(job), t)...)
@@ -112,9 +113,6 @@ func (m maker) fill(work *api.Task, job string, t task) {
 
 // secretTemplates make a task's secrets of the items of a Nomad variable, whose path they name: values are never in a job.
 func secretTemplates(path string, t task) (all []*api.Template) {
-	item := func(name string) string {
-		return `{{ with nomadVar "` + path + `" }}{{ index . "` + name + `" }}{{ end }}`
-	}
 	if names := slices.Sorted(slices.Values(t.GetSecrets())); len(names) > 0 {
 		var text strings.Builder
 		for _, name := range names {
@@ -126,11 +124,15 @@ func secretTemplates(path string, t task) (all []*api.Template) {
 			ChangeMode: new("restart"), Splay: new(time.Minute), Perms: new("0600"),
 		})
 	}
-	for _, name := range slices.Sorted(slices.Values(t.GetSecretFiles())) {
-		// Certificates and keys are read again by those who use them.
+	return append(all, fileTemplates(path, t.GetSecretFiles())...)
+}
+
+// fileTemplates make files of items of a Nomad variable. Certificates and keys are read again by those who use them.
+func fileTemplates(path string, names []string) (all []*api.Template) {
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		text := `{{ with nomadVar "` + path + `" }}{{ index . "` + name + `" }}{{ end }}`
 		all = append(all, &api.Template{
-			EmbeddedTmpl: new(item(name)), DestPath: new("${NOMAD_SECRETS_DIR}/" + name), ChangeMode: new("noop"),
-			Perms: new("0600"),
+			EmbeddedTmpl: &text, DestPath: new("${NOMAD_SECRETS_DIR}/" + name), ChangeMode: new("noop"), Perms: new("0600"),
 		})
 	}
 	return all

@@ -115,11 +115,13 @@ func TestSecrets(t *testing.T) {
 		require.NoError(t, err)
 		require.NotRegexp(t, values, text)
 		var secrets []string
+		require.Contains(t, taskOf(job).Env, []string{"MISSTEP_COORDINATOR_TLS_CERT", "MISSTEP_TLS_CERT"}[min(i, 1)])
 		if i == 0 {
 			secrets = slices.Concat(f.GetCoordinators().GetSecrets(), f.GetCoordinators().GetSecretFiles())
 		} else {
 			secrets = f.GetRunners()[i-1].GetSecrets()
 		}
+		secrets = append(secrets, TransportFiles(f)...)
 		var templates strings.Builder
 		for _, tmpl := range taskOf(job).Templates {
 			if strings.Contains(*tmpl.DestPath, "SECRETS_DIR") {
@@ -132,6 +134,9 @@ func TestSecrets(t *testing.T) {
 			require.Contains(t, templates.String(), `index . "`+s+`"`)
 		}
 	}
+	plain := Jobs(load(t, "small"), digest)
+	require.Equal(t, map[string]string{"MISSTEP_PLAIN_TEXT_NETWORK": "true"}, taskOf(plain[0]).Env, "it must be asked for")
+	require.Empty(t, Sweep(f, digest).TaskGroups[0].Tasks[0].Templates, "it calls nobody")
 	require.Regexp(t, values, "PGPASSWORD=hush")
 	require.Regexp(t, values, `"AWS_SECRET_ACCESS_KEY": hush`)
 }

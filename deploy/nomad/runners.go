@@ -56,5 +56,6 @@ func (m maker) runners(g *misstepv1.FleetRunners) *api.Job {
 			DestPath: new(coordinatorList), ChangeMode: new("noop"),
 		}},
 	}
+	m.transport(task, RunnerJob(m.fleet, g.GetName()), runnerTLS)
 	return m.job(RunnerJob(m.fleet, g.GetName()), api.JobTypeService, Count(g), g, group, task)
 }

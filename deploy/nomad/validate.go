@@ -22,6 +22,7 @@ const (
 	maxCount     = 10_000
 	maxSlots     = 1024
 	maxResource  = 1 << 24
+	minDisk      = 200 // MiB: 50 of logs, and the package
 	maxDrain     = 24 * time.Hour
 	maxLeaseTime = time.Hour
 )
@@ -58,6 +59,9 @@ func Validate(f *misstepv1.Fleet) []recipe.Violation {
 	v.folder("work", f.GetWork())
 	if f.GetPriority() > 100 {
 		v.Addf("priority", "expected 1 to 100, got %d", f.GetPriority())
+	}
+	if t := f.GetTransport(); t != "" && t != TLS && t != PlainText {
+		v.Addf("transport", "expected %s or %s, got %s", TLS, PlainText, suggest.Quote(t))
 	}
 	v.artefacts(f.GetArtefacts())
 	v.coordinators(f)
@@ -207,6 +211,9 @@ func (v *validator) task(at string, t task) {
 		if r.n > maxResource {
 			v.Addf(at+".resources."+r.name, "expected at most %d, got %d", maxResource, r.n)
 		}
+	}
+	if n := t.GetResources().GetDisk(); n > 0 && n < minDisk {
+		v.Addf(at+".resources.disk", "expected at least %d MiB, for logs and the package, got %d", minDisk, n)
 	}
 	if d := t.GetDriver(); d != "" && d != RawExec && d != Exec {
 		v.Addf(at+".driver", "expected %s or %s, got %s", RawExec, Exec, suggest.Quote(d))

@@ -32,7 +32,10 @@ job "large-coordinator" {
         command = "local/misstep/misstep"
       }
       env {
-        PGSSLMODE = "verify-full"
+        MISSTEP_COORDINATOR_TLS_CERT      = "${NOMAD_SECRETS_DIR}/tls.crt"
+        MISSTEP_COORDINATOR_TLS_CLIENT_CA = "${NOMAD_SECRETS_DIR}/ca.crt"
+        MISSTEP_COORDINATOR_TLS_KEY       = "${NOMAD_SECRETS_DIR}/tls.key"
+        PGSSLMODE                         = "verify-full"
       }
       resources {
         cpu    = 2000
@@ -51,12 +54,10 @@ job "large-coordinator" {
         destination = "local/misstep"
       }
       template {
-        destination = "${NOMAD_SECRETS_DIR}/environment"
-        data        = "AWS_ACCESS_KEY_ID={{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ (index . \"AWS_ACCESS_KEY_ID\").Value | toJSON }}{{ end }}\nAWS_SECRET_ACCESS_KEY={{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ (index . \"AWS_SECRET_ACCESS_KEY\").Value | toJSON }}{{ end }}\nPGPASSWORD={{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ (index . \"PGPASSWORD\").Value | toJSON }}{{ end }}\n"
-        change_mode = "restart"
-        splay       = "1m0s"
+        destination = "${NOMAD_SECRETS_DIR}/ca.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ index . \"ca.crt\" }}{{ end }}"
+        change_mode = "noop"
         perms       = "0600"
-        env         = true
       }
       template {
         destination = "${NOMAD_SECRETS_DIR}/tls.crt"
@@ -67,6 +68,20 @@ job "large-coordinator" {
       template {
         destination = "${NOMAD_SECRETS_DIR}/tls.key"
         data        = "{{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ index . \"tls.key\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/environment"
+        data        = "AWS_ACCESS_KEY_ID={{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ (index . \"AWS_ACCESS_KEY_ID\").Value | toJSON }}{{ end }}\nAWS_SECRET_ACCESS_KEY={{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ (index . \"AWS_SECRET_ACCESS_KEY\").Value | toJSON }}{{ end }}\nPGPASSWORD={{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ (index . \"PGPASSWORD\").Value | toJSON }}{{ end }}\n"
+        change_mode = "restart"
+        splay       = "1m0s"
+        perms       = "0600"
+        env         = true
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/pgpass"
+        data        = "{{ with nomadVar \"nomad/jobs/large-coordinator\" }}{{ index . \"pgpass\" }}{{ end }}"
         change_mode = "noop"
         perms       = "0600"
       }
@@ -160,6 +175,11 @@ job "large-plain" {
         args    = ["runner", "--home", "${NOMAD_ALLOC_DIR}/home", "--coordinator-list", "local/coordinators", "--slots", "4", "--scratch", "${NOMAD_ALLOC_DIR}/trials", "--drain", "2m0s", "--offer", "none"]
         command = "local/misstep/misstep"
       }
+      env {
+        MISSTEP_TLS_CA   = "${NOMAD_SECRETS_DIR}/ca.crt"
+        MISSTEP_TLS_CERT = "${NOMAD_SECRETS_DIR}/tls.crt"
+        MISSTEP_TLS_KEY  = "${NOMAD_SECRETS_DIR}/tls.key"
+      }
       resources {
         cpu    = 4000
         memory = 4096
@@ -180,6 +200,24 @@ job "large-plain" {
         destination = "local/coordinators"
         data        = "{{ range nomadService \"large-coordinator\" }}{{ .Address }}:{{ .Port }}\n{{ end }}"
         change_mode = "noop"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/ca.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-plain\" }}{{ index . \"ca.crt\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/tls.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-plain\" }}{{ index . \"tls.crt\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/tls.key"
+        data        = "{{ with nomadVar \"nomad/jobs/large-plain\" }}{{ index . \"tls.key\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
       }
       kill_signal = "SIGTERM"
     }
@@ -268,6 +306,11 @@ job "large-sched" {
         args    = ["runner", "--home", "/scratch/misstep/home", "--coordinator-list", "local/coordinators", "--slots", "2", "--scratch", "/scratch/misstep/trials", "--drain", "20s", "--offer", "sched_ext"]
         command = "local/misstep/misstep"
       }
+      env {
+        MISSTEP_TLS_CA   = "${NOMAD_SECRETS_DIR}/ca.crt"
+        MISSTEP_TLS_CERT = "${NOMAD_SECRETS_DIR}/tls.crt"
+        MISSTEP_TLS_KEY  = "${NOMAD_SECRETS_DIR}/tls.key"
+      }
       resources {
         cpu    = 2000
         memory = 2048
@@ -288,6 +331,24 @@ job "large-sched" {
         destination = "local/coordinators"
         data        = "{{ range nomadService \"large-coordinator\" }}{{ .Address }}:{{ .Port }}\n{{ end }}"
         change_mode = "noop"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/ca.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-sched\" }}{{ index . \"ca.crt\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/tls.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-sched\" }}{{ index . \"tls.crt\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/tls.key"
+        data        = "{{ with nomadVar \"nomad/jobs/large-sched\" }}{{ index . \"tls.key\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
       }
       kill_signal = "SIGTERM"
     }
@@ -368,6 +429,11 @@ job "large-machines" {
         args    = ["runner", "--home", "/scratch/misstep/home", "--coordinator-list", "local/coordinators", "--slots", "1", "--scratch", "/scratch/misstep/trials", "--drain", "20s", "--offer", "vm"]
         command = "local/misstep/misstep"
       }
+      env {
+        MISSTEP_TLS_CA   = "${NOMAD_SECRETS_DIR}/ca.crt"
+        MISSTEP_TLS_CERT = "${NOMAD_SECRETS_DIR}/tls.crt"
+        MISSTEP_TLS_KEY  = "${NOMAD_SECRETS_DIR}/tls.key"
+      }
       resources {
         cpu    = 1000
         memory = 8192
@@ -388,6 +454,24 @@ job "large-machines" {
         destination = "local/coordinators"
         data        = "{{ range nomadService \"large-coordinator\" }}{{ .Address }}:{{ .Port }}\n{{ end }}"
         change_mode = "noop"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/ca.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-machines\" }}{{ index . \"ca.crt\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/tls.crt"
+        data        = "{{ with nomadVar \"nomad/jobs/large-machines\" }}{{ index . \"tls.crt\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
+      }
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/tls.key"
+        data        = "{{ with nomadVar \"nomad/jobs/large-machines\" }}{{ index . \"tls.key\" }}{{ end }}"
+        change_mode = "noop"
+        perms       = "0600"
       }
       template {
         destination = "${NOMAD_SECRETS_DIR}/environment"

@@ -29,6 +29,9 @@ job "small-coordinator" {
         args    = ["coordinator", "--home", "${NOMAD_ALLOC_DIR}/home", "--listen", "${NOMAD_ADDR_grpc}", "--dir", "/srv/misstep"]
         command = "/opt/misstep/misstep"
       }
+      env {
+        MISSTEP_PLAIN_TEXT_NETWORK = "true"
+      }
       resources {
         cpu    = 500
         memory = 512
@@ -120,6 +123,9 @@ job "small-plain" {
       config {
         args    = ["runner", "--home", "/var/tmp/misstep-small/home", "--coordinator-list", "local/coordinators", "--slots", "1", "--scratch", "/var/tmp/misstep-small/trials", "--drain", "20s", "--offer", "none"]
         command = "/opt/misstep/misstep"
+      }
+      env {
+        MISSTEP_PLAIN_TEXT_NETWORK = "true"
       }
       resources {
         cpu    = 1000

@@ -690,7 +690,9 @@ type CampaignStatus struct {
 	// unproved groups the finished trials that proved nothing by what became of them, the first kinds first; at most 16 groups.
 	Unproved []*UnprovedTrials `protobuf:"bytes,22,rep,name=unproved,proto3" json:"unproved,omitempty"`
 	// schedule_id of the schedule that submitted it; empty when somebody did.
-	ScheduleId    string `protobuf:"bytes,40,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	ScheduleId string `protobuf:"bytes,40,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	// agent_digest is that of the agent with which its trials run, which only runners that have it can; empty is each runner's own.
+	AgentDigest   string `protobuf:"bytes,50,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -854,6 +856,13 @@ func (x *CampaignStatus) GetUnproved() []*UnprovedTrials {
 func (x *CampaignStatus) GetScheduleId() string {
 	if x != nil {
 		return x.ScheduleId
+	}
+	return ""
+}
+
+func (x *CampaignStatus) GetAgentDigest() string {
+	if x != nil {
+		return x.AgentDigest
 	}
 	return ""
 }
@@ -3711,7 +3720,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xa0\a\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xc3\a\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -3734,7 +3743,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x126\n" +
 	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x12\x1f\n" +
 	"\vschedule_id\x18( \x01(\tR\n" +
-	"scheduleId\x1a;\n" +
+	"scheduleId\x12!\n" +
+	"\fagent_digest\x182 \x01(\tR\vagentDigest\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +

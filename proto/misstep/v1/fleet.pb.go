@@ -45,7 +45,11 @@ type Fleet struct {
 	// removes it.
 	Work string `protobuf:"bytes,8,opt,name=work,proto3" json:"work,omitempty"`
 	// priority of the jobs, from 1 to 100; 0 is 50.
-	Priority      uint32 `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
+	Priority uint32 `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
+	// transport between coordinators and everybody else: "" or "tls": the Nomad variable of each job (nomad/jobs/NAME-coordinator,
+	// nomad/jobs/NAME-GROUP) has the items tls.crt, tls.key and ca.crt; "plain_text": whoever reaches the network may read and change
+	// everything.
+	Transport     string `protobuf:"bytes,10,opt,name=transport,proto3" json:"transport,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -141,6 +145,13 @@ func (x *Fleet) GetPriority() uint32 {
 		return x.Priority
 	}
 	return 0
+}
+
+func (x *Fleet) GetTransport() string {
+	if x != nil {
+		return x.Transport
+	}
+	return ""
 }
 
 // FleetArtefacts is where the nodes get the binary, the agent and what belongs to them; exactly one field must be set.
@@ -716,7 +727,7 @@ var File_misstep_v1_fleet_proto protoreflect.FileDescriptor
 const file_misstep_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"\x16misstep/v1/fleet.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd4\x02\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf2\x02\n" +
 	"\x05Fleet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06region\x18\x02 \x01(\tR\x06region\x12\x1c\n" +
@@ -726,7 +737,9 @@ const file_misstep_v1_fleet_proto_rawDesc = "" +
 	"\fcoordinators\x18\x06 \x01(\v2\x1d.misstep.v1.FleetCoordinatorsR\fcoordinators\x122\n" +
 	"\arunners\x18\a \x03(\v2\x18.misstep.v1.FleetRunnersR\arunners\x12\x12\n" +
 	"\x04work\x18\b \x01(\tR\x04work\x12\x1a\n" +
-	"\bpriority\x18\t \x01(\rR\bpriority\"6\n" +
+	"\bpriority\x18\t \x01(\rR\bpriority\x12\x1c\n" +
+	"\ttransport\x18\n" +
+	" \x01(\tR\ttransport\"6\n" +
 	"\x0eFleetArtefacts\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\"\xfa\x04\n" +

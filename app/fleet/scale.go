@@ -1,0 +1,182 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/app/station"
+	"misstep/deploy/nomad"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+)
+
+// Scale sets how many runners a group has and waits until they run; an empty name is the only group's. A group with bounds is
+// scaled within them only.
+func (c *Cluster) Scale(ctx context.Context, group string, count int) error {
+	g, err := c.group(group)
+	if err != nil {
+		return err
+	}
+	group = g.GetName()
+	if g.GetMax() > 0 && (count < int(g.GetMin()) || count > int(g.GetMax())) {
+		return fmt.Errorf("group %s: expected %d to %d runners, min to max of the fleet file, got %d", group, g.GetMin(),
+			g.GetMax(), count)
+	}
+	if err := c.scale(ctx, group, count, "misstep fleet scale"); err != nil {
+		return err
+	}
+	return c.settled(ctx, nomad.RunnerJob(c.Fleet, group))
+}
+
+// group finds a group; the empty name is the only group's.
+func (c *Cluster) group(name string) (*misstepv1.FleetRunners, error) {
+	var names []string
+	for _, g := range c.Fleet.GetRunners() {
+		if g.GetName() == name || name == "" && len(c.Fleet.GetRunners()) == 1 {
+			return g, nil
+		}
+		names = append(names, g.GetName())
+	}
+	return nil, fmt.Errorf("no group %q in the fleet file: expected --group with one of %s", name, strings.Join(names, ", "))
+}
+
+// scale asks Nomad for a number of runners. While a version is rolled out Nomad refuses; that is waited for.
+func (c *Cluster) scale(ctx context.Context, group string, count int, why string) error {
+	id := nomad.RunnerJob(c.Fleet, group)
+	return c.wait(ctx, func() (bool, string, error) {
+		job, err := c.job(ctx, id)
+		if err == nil && stopped(job) {
+			err = fmt.Errorf("job %s is not running: `misstep fleet up` starts it", id)
+		}
+		if err != nil || *job.TaskGroups[0].Count == count {
+			return true, "", err
+		}
+		_, _, err = c.client.Jobs().Scale(id, group, &count, why, false, nil, writes(ctx))
+		if err != nil && strings.Contains(err.Error(), "active deployment") {
+			return false, "a version is being rolled out", nil
+		}
+		if err == nil {
+			c.Say("group %s: %d -> %d runners", group, *job.TaskGroups[0].Count, count)
+		}
+		return true, "", c.explain("scale job "+id, err)
+	}, "scale group "+group)
+}
+
+// Auto is how groups with bounds follow the backlog.
+type Auto struct {
+	// Every is the time between two decisions.
+	Every time.Duration
+	// PerSlot is the number of trials for which a slot is wanted.
+	PerSlot int
+	// Calm is how long less must have been wanted before a group shrinks.
+	Calm time.Duration
+}
+
+// Follow scales the groups that have bounds until the context ends. What fails is said and tried again next time.
+func (c *Cluster) Follow(ctx context.Context, a Auto) error {
+	groups, calm := Groups(c.Fleet), Calm{For: a.Calm}
+	if len(groups) == 0 {
+		return errors.New("no group of the fleet file has min and max between which the backlog could decide")
+	}
+	tick := time.NewTicker(a.Every)
+	defer tick.Stop()
+	for {
+		if err := c.follow(ctx, groups, &calm, a.PerSlot); err != nil && ctx.Err() == nil {
+			c.Say("%v; trying again in %v", err, a.Every)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Cluster) follow(ctx context.Context, groups []Group, calm *Calm, perSlot int) error {
+	var backlog Backlog
+	err := c.ask(ctx, func(st *station.Station) error {
+		all, err := campaigns(ctx, st)
+		backlog = backlogOf(all)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	wanted, unmet := Decide(groups, backlog, perSlot)
+	for _, need := range slices.Sorted(maps.Keys(unmet)) {
+		if need != recipe.NoCapability && !slices.ContainsFunc(groups, func(g Group) bool { return need.MetBy(texts(g.Offers)) }) {
+			c.Say("no group with bounds offers %s, which %d trials need", need, backlog[need])
+		}
+	}
+	for _, g := range groups {
+		job, err := c.job(ctx, nomad.RunnerJob(c.Fleet, g.Name))
+		if err != nil {
+			return err
+		}
+		if stopped(job) {
+			return errors.New("the fleet is not running: `misstep fleet up` starts it")
+		}
+		now := *job.TaskGroups[0].Count
+		if n := calm.Settle(g.Name, now, wanted[g.Name], time.Now()); n != now {
+			if err := c.scale(ctx, g.Name, n, "misstep fleet scale --auto"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ask connects to the fleet's coordinators.
+func (c *Cluster) ask(ctx context.Context, do func(*station.Station) error) error {
+	addresses, err := c.Coordinators(ctx)
+	if err != nil {
+		return err
+	}
+	if len(addresses) == 0 {
+		return errors.New("no coordinator of the fleet is healthy; see `misstep fleet status`")
+	}
+	st, err := station.Dial(addresses...)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return do(st)
+}
+
+// campaigns lists those that run.
+func campaigns(ctx context.Context, st *station.Station) ([]*misstepv1.CampaignStatus, error) {
+	response, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(response.GetCampaigns(), func(s *misstepv1.CampaignStatus) bool {
+		return s.GetState() != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
+	}), nil
+}
+
+// withoutEnd stands for the trials of a campaign that only time bounds.
+const withoutEnd = 1 << 40
+
+// backlogOf counts the trials that running campaigns have left, by need. Alternatives of perturbation share them evenly.
+func backlogOf(all []*misstepv1.CampaignStatus) Backlog {
+	b := Backlog{}
+	for _, s := range all {
+		left := uint64(withoutEnd)
+		if planned, done := s.GetPlanned(), station.Finished(s)+s.GetFailed()+s.GetCancelled(); planned > 0 {
+			left = planned - min(planned, done)
+		}
+		perturb := s.GetCampaign().GetPerturb()
+		if len(perturb) == 0 {
+			perturb = []*misstepv1.Perturbation{nil}
+		}
+		for _, p := range perturb {
+			b[recipe.NeededCapability(s.GetCampaign().GetExecutor(), p)] += ceil(left, uint64(len(perturb)))
+		}
+	}
+	return b
+}
