@@ -38,7 +38,7 @@ func (s *Server) reporterOf(ctx context.Context, r *misstepv1.Runner) reporter {
 // holder under which its leases are stored.
 func (r reporter) holder() string { return store.Holder(r.owner, r.GetId()) }
 
-// known reports whether it has authenticated. What it reports is then held against its leases.
+// known reports whether it has authenticated. What it reports is then compared with its leases.
 func (r reporter) known() bool { return r.owner != "" }
 
 // unfit returns why an outcome cannot be the lease's, of a runner that may be a stranger's.

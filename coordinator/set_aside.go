@@ -64,7 +64,7 @@ func (t *trustTable) hear(owner string, all []heard) (accused *trust.Accusation)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.aside[owner] != nil {
-		return nil // its last results are not held against the others
+		return nil // its last results are not compared with the others
 	}
 	for _, h := range all {
 		if a := t.judge.Add(owner, h.combination, h.class); a != nil {

@@ -180,7 +180,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		case err == nil:
 			policy.Reset()
 			admitted = true
-		case isRefusal(err) && !(admitted && isAboutTheCaller(err)):
+		case isRefusal(err) && (!admitted || !isAboutTheCaller(err)):
 			return fmt.Errorf("synchronize with the coordinator: %w", err)
 		default:
 			patient = true

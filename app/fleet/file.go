@@ -21,7 +21,7 @@ func Load(path string) (*misstepv1.Fleet, error) {
 	return Parse(text, path)
 }
 
-// Parse is Load for a text; name is that of the file, for messages.
+// Parse is Load for text that was read; name is that of the file, for messages.
 func Parse(text []byte, name string) (*misstepv1.Fleet, error) {
 	f := &misstepv1.Fleet{}
 	if err := campaign.ParseAs(text, name, f, func() []recipe.Violation { return nomad.Validate(f) }); err != nil {

@@ -21,7 +21,7 @@ runners:
 // Each line of a file is changed in one way; the message names the line, the field and the remedy.
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"name":                {"name: small", "name: Small", `f.yaml:1: name: expected 1 to 32 lower-case letters, digits and dashes, got "Small"`},
+		"name":                {"name: small", "name: Small", `f.yaml:1: name: expected 1 to 32 lowercase letters, digits and dashes, got "Small"`},
 		"transport":           {"name: small", "name: small\ntransport: http", `f.yaml:2: transport: expected tls or plain_text, got "http"`},
 		"unknown field":       {"artefacts:", "artifacts:", "f.yaml:2: artifacts: unknown field, did you mean artefacts?"},
 		"no artefacts":        {"{path: /opt/misstep}", "{}", "f.yaml:2: artefacts: expected url"},

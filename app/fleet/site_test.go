@@ -21,8 +21,8 @@ import (
 	"misstep/internal/testenv/pgtest"
 )
 
-// site is a Nomad cluster of three nodes, a database, a bucket and a web server for packages, used as an administrator would: by the
-// command line.
+// site is a Nomad cluster of three nodes, a database, a bucket and a web server for packages, used as an administrator would: by
+// the command line.
 type site struct {
 	t       *testing.T
 	cluster *nomad.Cluster
@@ -86,7 +86,8 @@ runners:
 func (s *site) build(version string) string {
 	s.t.Helper()
 	binary := filepath.Join(s.dir, version, "misstep")
-	build := exec.CommandContext(s.t.Context(), "go", "build", "-ldflags", "-s -w -X main.version="+version, "-o", binary, "./cmd/misstep")
+	build := exec.CommandContext(s.t.Context(), "go", "build", "-ldflags", "-s -w -X main.version="+version, "-o", binary,
+		"./cmd/misstep")
 	build.Dir = testenv.Root()
 	out, err := build.CombinedOutput()
 	require.NoError(s.t, err, string(out))

@@ -52,7 +52,8 @@ func TestUpAndDown(t *testing.T) {
 	require.Contains(t, s.run("fleet", "plan", s.file), "= job test-plain: unchanged")
 	var runners []any
 	require.Eventually(t, func() bool {
-		require.NoError(t, json.Unmarshal([]byte(s.run("runners", "--coordinator", strings.Join(addresses, ","), "--json")), &runners))
+		list := s.run("runners", "--coordinator", strings.Join(addresses, ","), "--json")
+		require.NoError(t, json.Unmarshal([]byte(list), &runners))
 		return len(runners) == 3
 	}, waiting, polling)
 

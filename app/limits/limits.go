@@ -76,7 +76,7 @@ type Limiter struct {
 
 type key struct{ caller, host, class string }
 
-// New returns a limiter for rates by class; limited is told of each call that is refused or has to wait.
+// New returns a limiter for rates by class; limited is called for each call that is refused or has to wait.
 func New(rates map[string]float64, limited func(class string)) *Limiter {
 	return &Limiter{rates: rates, limited: limited, clock: time.Now, kept: map[key]*rate.Limiter{}}
 }

@@ -97,7 +97,8 @@ func TestHostileRunner(t *testing.T) {
 		},
 		"a crash of another recipe": func(ctx context.Context) error {
 			return spoilt(ctx, func(o *misstepv1.Outcome) {
-				o.Kind, o.Crash, o.RecipeDigest = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, &misstepv1.Crash{Error: "x"}, s.jdk.String()
+				o.Kind, o.Crash = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, &misstepv1.Crash{Error: "x"}
+				o.RecipeDigest = s.jdk.String()
 			})
 		},
 		"foreign checks": func(ctx context.Context) error {
@@ -140,7 +141,8 @@ func TestHostileRunner(t *testing.T) {
 		"a list that is too long": func(ctx context.Context) error {
 			held := make([]*misstepv1.HeldLease, 5000)
 			for i := range held {
-				held[i] = &misstepv1.HeldLease{LeaseId: fmt.Sprint(i), State: &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{}}}
+				running := &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{}}
+				held[i] = &misstepv1.HeldLease{LeaseId: fmt.Sprint(i), State: running}
 			}
 			_, err := sync(ctx, me, held...)
 			return refused(err, codes.InvalidArgument)
@@ -188,7 +190,8 @@ func TestHostileRunner(t *testing.T) {
 			return refused(err)
 		},
 		"a signed write": func(ctx context.Context) error {
-			_, err := service.SignWrites(ctx, &misstepv1.SignWritesRequest{Blobs: []*misstepv1.BlobSize{{Digest: s.jdk.String(), Size: 1}}})
+			blobs := []*misstepv1.BlobSize{{Digest: s.jdk.String(), Size: 1}}
+			_, err := service.SignWrites(ctx, &misstepv1.SignWritesRequest{Blobs: blobs})
 			return refused(err, codes.Unimplemented)
 		},
 		"calls of other roles": func(ctx context.Context) error { return forbidden(ctx, conn, misstepv1.Role_ROLE_RUNNER) },

@@ -141,8 +141,8 @@ func lookAt(dir, url string) (e earlier, err error) {
 	return e, err
 }
 
-// own checks whose the blobs of a coordinator's folder are, or notes that they are the store's, and where that is. It returns the check to be made
-// again before blobs are removed.
+// own checks whose the blobs of a coordinator's folder are, or notes that they are the store's, and where that is. It returns the
+// check to be made again before blobs are removed.
 func (e earlier) own(ctx context.Context, st store.Store, at Place, blobs Blobs, logger *slog.Logger) (
 	check func(context.Context) error, err error,
 ) {

@@ -54,7 +54,7 @@ func checkGiven(command *kong.Context) error {
 // errEmpty is the error of a value that is given and empty, which no flag or argument takes.
 var errEmpty = errors.New("want a value, got an empty one: a variable of the shell may be unset")
 
-// checkEmpty returns an error when a text, or one of several, is empty.
+// checkEmpty returns an error when a string, or one of several, is empty.
 func checkEmpty(v reflect.Value) error {
 	texts, several := reflect.TypeAssert[[]string](v)
 	if !several && v.Kind() == reflect.String {

@@ -102,7 +102,8 @@ func (g *Guard) ask(ctx context.Context, owner string, h *holding) error {
 	h.asked, h.roots, h.leases, h.most = g.clock(), map[corpus.Digest]bool{}, map[string]bool{}, plausible.Evidence{}
 	for _, l := range all {
 		h.leases[l.ID] = true
-		for _, text := range []string{l.Recipe.GetJdk().GetDigest(), l.Recipe.GetWorkload().GetDigest(), l.Recipe.GetAgentDigest()} {
+		r := l.Recipe
+		for _, text := range []string{r.GetJdk().GetDigest(), r.GetWorkload().GetDigest(), r.GetAgentDigest()} {
 			if d, err := corpus.ParseDigest(text); err == nil {
 				h.roots[d] = true
 			}

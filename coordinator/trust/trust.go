@@ -133,7 +133,7 @@ func (j *Judge) Add(owner, combination string, class Class) *Accusation {
 	return j.look(owner, r)
 }
 
-// Forget forgets everything of an owner, whose results are no longer held against others either.
+// Forget forgets everything of an owner, whose results are no longer compared with those of others either.
 func (j *Judge) Forget(owner string) {
 	r := j.owners[owner]
 	if r == nil {

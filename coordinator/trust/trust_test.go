@@ -60,8 +60,8 @@ func (f *fleet) draw(odds float64) (string, Class) {
 	return fmt.Sprint(i), Quiet
 }
 
-// accused plays owners that report in turn and returns how many are accused. A machine's odds of findings differ by up to the factor
-// spread from one owner to the other.
+// accused plays owners that report in turn and returns how many are accused. A machine's odds of findings differ by up to the
+// factor spread from one owner to the other.
 func accused(seed uint64, p Policy, owners, trials int, spread float64) (n int) {
 	f, j := newFleet(seed, 20), New(p)
 	odds := make([]float64, owners)
@@ -155,7 +155,7 @@ func TestTwoOwnersAreTooFew(t *testing.T) {
 	}
 }
 
-// What only one owner ran is not held against it.
+// What only one owner ran does not count for it.
 func TestCombinationsOfOneOwner(t *testing.T) {
 	j := New(DefaultPolicy())
 	for i := range 5000 {

@@ -259,10 +259,10 @@ func (s *Store) AddName(ctx context.Context, name string, data []byte) error {
 	options := minio.PutObjectOptions{}
 	options.SetMatchETagExcept("*")
 	_, err := s.client.PutObject(ctx, s.bucket, s.key(name), bytes.NewReader(data), int64(len(data)), options)
-	switch code := minio.ToErrorResponse(err).StatusCode; {
-	case code == http.StatusPreconditionFailed || code == http.StatusConflict:
+	switch minio.ToErrorResponse(err).StatusCode {
+	case http.StatusPreconditionFailed, http.StatusConflict:
 		err = fs.ErrExist
-	case code == http.StatusForbidden:
+	case http.StatusForbidden:
 		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
 	if err != nil {

@@ -296,7 +296,7 @@ func (v *validator) constraint(at string, c *misstepv1.FleetConstraint) {
 
 func (v *validator) name(field, name string) {
 	if !nameRE.MatchString(name) {
-		v.Addf(field, "expected 1 to 32 lower-case letters, digits and dashes, got %s", suggest.Quote(name))
+		v.Addf(field, "expected 1 to 32 lowercase letters, digits and dashes, got %s", suggest.Quote(name))
 	}
 }
 

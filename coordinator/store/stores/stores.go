@@ -66,8 +66,8 @@ const fileName = "store.db"
 //   - a path without a scheme is a database file if a file exists there, else a folder, created when it is missing, that holds one.
 //
 // A store or a folder into which something was being copied or restored when that broke off is refused. The error wraps
-// store.ErrAway when the store's server may answer later. It names the URL without its password; the error for an unknown scheme also
-// lists the supported ones. The caller closes the store.
+// store.ErrAway when the store's server may answer later. It names the URL without its password; the error for an unknown scheme
+// also lists the supported ones. The caller closes the store.
 func Open(ctx context.Context, url string) (store.Store, error) {
 	return OpenLogged(ctx, url, slog.New(slog.DiscardHandler))
 }

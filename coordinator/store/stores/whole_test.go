@@ -56,7 +56,8 @@ func TestIdentity(t *testing.T) {
 	}
 	dir := t.TempDir()
 	assert.Regexp(t, "^[0-9a-f]{16}$", id(dir))
-	assert.Equal(t, id(dir), id(dir))
+	first := id(dir)
+	assert.Equal(t, first, id(dir), "opened again")
 	assert.NotEqual(t, id(dir), id(t.TempDir()))
 	text, err := stores.Property(t.Context(), memory.New(), store.PropertyID)
 	require.NoError(t, err)

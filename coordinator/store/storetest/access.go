@@ -109,7 +109,8 @@ func auditLog(t *testing.T, s store.Store) {
 		equal(t, want, rows[0])
 		assert.Equal(t, []uint64{added[5], added[4], added[3], added[2], added[1], added[0]}, list(tx, store.AuditFilter{}))
 		assert.Equal(t, []uint64{added[4], added[2]}, list(tx, store.AuditFilter{By: "anna", Limit: 2}))
-		assert.Equal(t, []uint64{added[2]}, list(tx, store.AuditFilter{By: "anna", Since: t0.Add(2 * time.Minute), Before: added[4]}))
+		between := store.AuditFilter{By: "anna", Since: t0.Add(2 * time.Minute), Before: added[4]}
+		assert.Equal(t, []uint64{added[2]}, list(tx, between))
 		_, err = tx.AddAudit(entry(7, "anna"))
 		require.Error(t, err)
 		require.Error(t, tx.TrimAudit(t0, 0))

@@ -61,7 +61,8 @@ func leases(t *testing.T, s store.Store) {
 // ownedLeases checks that an owner's leases are those of its runners, and not those of owners whose names begin alike.
 func ownedLeases(t *testing.T, s store.Store) {
 	update(t, s, func(tx store.Tx) {
-		for i, holder := range []string{"r", "runner a r", "runner a s", "runner a b r", "runner ab r", "runner a!r r", "runner A r"} {
+		holders := []string{"r", "runner a r", "runner a s", "runner a b r", "runner ab r", "runner a!r r", "runner A r"}
+		for i, holder := range holders {
 			require.NoError(t, tx.PutLease(lease("L"+string(rune('0'+i)), holder, "C1", uint64(i), t0.Add(1))))
 		}
 	})

@@ -57,8 +57,8 @@ func retests(t *testing.T, s store.Store) {
 	}
 	update(t, s, func(tx store.Tx) {
 		for _, r := range []*misstepv1.Retest{
-			retest("RT1/1", "F1", t0), retest("RT1/0", "F2", t0), retest("RT2/0", "F1", t0.Add(time.Hour)), retest("RT3/0", "F3", t0),
-			retest("RT3/0", "F3", t0.Add(-time.Hour)),
+			retest("RT1/1", "F1", t0), retest("RT1/0", "F2", t0), retest("RT2/0", "F1", t0.Add(time.Hour)),
+			retest("RT3/0", "F3", t0), retest("RT3/0", "F3", t0.Add(-time.Hour)),
 		} {
 			require.NoError(t, tx.PutRetest(r))
 		}

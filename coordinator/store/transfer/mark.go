@@ -10,7 +10,7 @@ import (
 	"misstep/coordinator/store"
 )
 
-// mark is the text by which a target is marked as incomplete while a copy goes on. No two copies have the same.
+// mark is the text by which a target is marked as incomplete while a copy is being made. No two copies have the same.
 type mark string
 
 func newMark(source string) mark {

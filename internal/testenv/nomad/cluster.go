@@ -246,7 +246,7 @@ func (c *Cluster) await(what string, condition func(*api.Client) (bool, error)) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Nomad's %s not ready after a minute: %w", what, errors.Join(err, ctx.Err()))
+			return fmt.Errorf("%s of Nomad not ready after a minute: %w", what, errors.Join(err, ctx.Err()))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -97,7 +97,7 @@ type AdminServiceClient interface {
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
-	// NOT_FOUND when they are not set aside. What they reported before is not held against them any more.
+	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(ctx context.Context, in *TrustOwnerRequest, opts ...grpc.CallOption) (*TrustOwnerResponse, error)
 	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
@@ -426,7 +426,7 @@ type AdminServiceServer interface {
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
-	// NOT_FOUND when they are not set aside. What they reported before is not held against them any more.
+	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error)
 	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)

@@ -26,7 +26,7 @@ const (
 // `misstep fleet` makes Nomad jobs of it. It holds no secret: those come from Nomad variables or from files of the nodes.
 type Fleet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the fleet, with which the ids of its jobs begin: lower-case letters, digits and dashes, at most 32.
+	// name of the fleet, with which the ids of its jobs begin: lowercase letters, digits and dashes, at most 32.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// region of Nomad; empty is that of the Nomad agent that is asked.
 	Region string `protobuf:"bytes,2,opt,name=region,proto3" json:"region,omitempty"`
@@ -395,7 +395,7 @@ func (x *FleetCoordinators) GetSecretFiles() []string {
 // FleetRunners is a group of alike runners: one Nomad job.
 type FleetRunners struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name of the group, unique in the fleet: lower-case letters, digits and dashes, at most 32; not "coordinator" or "sweep".
+	// name of the group, unique in the fleet: lowercase letters, digits and dashes, at most 32; not "coordinator" or "sweep".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// count of runners to begin with; 0 is min. Without min and max it stays until `misstep fleet scale`.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
