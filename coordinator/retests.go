@@ -41,8 +41,8 @@ func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.Catalog
 	}
 	for _, r := range all { // newest first
 		reproducer := r.GetReproducer()
-		if reproducer == nil || seen[r.GetSpec().GetFindingId()] || n >= maxRetested || reproducer.GetRecipe().GetJdk().GetDigest() ==
-			on.GetDigest() {
+		if reproducer == nil || seen[r.GetSpec().GetFindingId()] || n >= maxRetested ||
+			reproducer.GetRecipe().GetJdk().GetDigest() == on.GetDigest() {
 			continue
 		}
 		seen[r.GetSpec().GetFindingId()] = true

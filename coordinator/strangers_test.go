@@ -277,7 +277,8 @@ func FuzzSynchronize(f *testing.F) {
 	})
 }
 
-// An owner that reports what the others' trials do not show is set aside, by all coordinators of the store, until an admin trusts it.
+// An owner that reports what the others' trials do not show is set aside, by all coordinators of the store, until an admin trusts
+// it.
 func TestAnOwnerThatDisagreesIsSetAside(t *testing.T) {
 	s := newStrangers(t, 100_000)
 	owners := []string{"a", "b", "c", "liar"}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,9 +172,6 @@ func commandLine(pid int) string {
 	return string(line)
 }
 
-// alive reports whether a process runs, and is not only an entry.
-func alive(pid int) bool { return commandLine(pid) != "" }
-
 // nodes are the names of the nodes that run something of a job.
 func (s *site) nodes(job string) (names []string) {
 	s.t.Helper()
@@ -188,20 +186,15 @@ func (s *site) nodes(job string) (names []string) {
 }
 
 func (s *site) on(job, node string) bool {
-	for _, name := range s.nodes(job) {
-		if name == node {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.nodes(job), node)
 }
 
 // nodeOf returns a node that runs something of a job, the last by name.
 func (s *site) nodeOf(job string) *nomad.Client {
 	s.t.Helper()
-	for i := len(s.cluster.Clients) - 1; i >= 0; i-- {
-		if s.on(job, s.cluster.Clients[i].Name) {
-			return s.cluster.Clients[i]
+	for _, client := range slices.Backward(s.cluster.Clients) {
+		if s.on(job, client.Name) {
+			return client
 		}
 	}
 	s.t.Fatalf("no node runs %s: %s", job, s.run("fleet", "status", s.file))

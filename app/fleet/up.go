@@ -91,7 +91,7 @@ func (c *Cluster) secrets() map[string][]string {
 	return all
 }
 
-// checkSecrets returns an error that names the items of Nomad variables that are missing. Tasks would wait for them and say nothing.
+// checkSecrets returns an error that names the items of Nomad variables that are missing. Tasks would wait for them silently.
 func (c *Cluster) checkSecrets(ctx context.Context) error {
 	var errs []error
 	needed := c.secrets()

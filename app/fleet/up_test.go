@@ -19,7 +19,8 @@ func (s *site) status() (out fleet.Status) {
 
 // A fleet is planned, started, looked at and removed; nothing of it is left.
 func TestUpAndDown(t *testing.T) {
-	s := newSite(t, "  - {name: plain, count: 3, resources: {disk: 200}}\n  - {name: perturbed, min: 0, max: 2, capability: sched_ext, node_class: none}\n")
+	s := newSite(t, "  - {name: plain, count: 3, resources: {disk: 200}}\n"+
+		"  - {name: perturbed, min: 0, max: 2, capability: sched_ext, node_class: none}\n")
 	digest := s.run("fleet", "package", "-o", s.web)
 	plan := s.run("fleet", "plan", s.file)
 	require.Contains(t, plan, "+ job test-coordinator: new")
