@@ -42,7 +42,8 @@ func (m maker) runners(g *misstepv1.FleetRunners) *api.Job {
 		ReschedulePolicy: reschedule(),
 	}
 	if Capability(g) == SchedExt {
-		// The scheduler is for the whole machine. Package runner/perturb has a lock on the host besides, for runners of other origin.
+		// The scheduler is for the whole machine. Package runner/perturb has a lock on the host besides, for runners of other
+		// origin.
 		group.Constraints = append(group.Constraints, distinctHosts,
 			api.NewConstraint("${attr.kernel.version}", "regexp", kernelRE(schedExtKernel)))
 	}
