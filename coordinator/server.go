@@ -8,7 +8,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -308,24 +307,13 @@ func (s *Server) begin() func(store.Tx) error {
 	}
 }
 
-// toStatus gives errors of the store a gRPC code: the caller did nothing wrong and may call again.
+// toStatus gives errors of the store a gRPC code, and logs those for which the store is at fault.
 func (s *Server) toStatus(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+	answer := store.Status(err)
+	if _, known := status.FromError(err); !known && status.Code(answer) == codes.Unavailable {
+		s.config.Logger.ErrorContext(ctx, "the store failed", slog.Any("error", err))
 	}
-	if _, ok := status.FromError(err); ok {
-		return err
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, err.Error())
-	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, err.Error())
-	case errors.Is(err, store.ErrNotFound):
-		return status.Error(codes.NotFound, err.Error())
-	}
-	s.config.Logger.ErrorContext(ctx, "the store failed", slog.Any("error", err))
-	return status.Error(codes.Unavailable, err.Error())
+	return answer
 }
 
 // newID returns prefix and n random bytes in hex.

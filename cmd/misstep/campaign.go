@@ -50,16 +50,9 @@ func (c *campaignCheck) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer st.Close()
-	request, err := e.loadFor(ctx, st, c.File, c.Catalogue)
+	request, checked, err := e.loadChecked(ctx, st, c.File, c.Catalogue)
 	if err != nil {
 		return err
-	}
-	checked, err := st.Catalogue.CheckCampaign(ctx, &misstepv1.CheckCampaignRequest{Submission: request})
-	if err != nil {
-		return err
-	}
-	for _, line := range checked.GetSkipped() {
-		e.say("left out: %s", line)
 	}
 	for _, name := range checked.GetFromCatalogue() {
 		fmt.Fprintln(e.stdout, resolvedLine(name))
@@ -72,6 +65,24 @@ func (c *campaignCheck) Run(ctx context.Context, e *env) error {
 func resolvedLine(r *misstepv1.ResolvedName) string {
 	return fmt.Sprintf("%s %s: %s of the shared catalogue, added by %s on %s", r.GetKind(), r.GetName(), r.GetDigest(),
 		orDash(r.GetOwner()), r.GetAdded().AsTime().Local().Format(time.DateTime))
+}
+
+// loadChecked is loadFor with what the coordinator says of the campaign; what is left out of it is printed.
+func (e *env) loadChecked(
+	ctx context.Context, st *station.Station, file, first string,
+) (*misstepv1.SubmitCampaignRequest, *misstepv1.CheckCampaignResponse, error) {
+	request, err := e.loadFor(ctx, st, file, first)
+	if err != nil {
+		return nil, nil, err
+	}
+	checked, err := st.Catalogue.CheckCampaign(ctx, &misstepv1.CheckCampaignRequest{Submission: request})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, line := range checked.GetSkipped() {
+		e.say("left out: %s", line)
+	}
+	return request, checked, nil
 }
 
 // loadFor is load for a coordinator with a shared catalogue.
@@ -191,16 +202,9 @@ func (c *campaignSubmit) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer st.Close()
-	request, err := e.loadFor(ctx, st, c.File, c.Catalogue)
+	request, _, err := e.loadChecked(ctx, st, c.File, c.Catalogue)
 	if err != nil {
 		return err
-	}
-	checked, err := st.Catalogue.CheckCampaign(ctx, &misstepv1.CheckCampaignRequest{Submission: request})
-	if err != nil {
-		return err
-	}
-	for _, line := range checked.GetSkipped() {
-		e.say("left out: %s", line)
 	}
 	if st.Remote {
 		if err := submission.PushTrees(ctx, e.installation(), st.Blobs, request); err != nil {

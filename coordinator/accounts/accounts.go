@@ -8,7 +8,6 @@ package accounts
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"log/slog"
 	"regexp"
@@ -94,25 +93,6 @@ func (s *Service) WhoAmI(ctx context.Context, _ *misstepv1.WhoAmIRequest) (*miss
 		r.Grants = append(r.Grants, &misstepv1.Grant{Project: g.Project, Role: g.Role})
 	}
 	return r, nil
-}
-
-// toStatus gives errors of the store a gRPC code.
-func toStatus(err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := status.FromError(err); ok {
-		return err
-	}
-	switch {
-	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, err.Error())
-	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, err.Error())
-	case errors.Is(err, store.ErrNotFound):
-		return status.Error(codes.NotFound, err.Error())
-	}
-	return status.Error(codes.Unavailable, err.Error())
 }
 
 // names matches names of tokens and projects.

@@ -159,7 +159,7 @@ func (s *Service) ListAudit(ctx context.Context, req *misstepv1.ListAuditRequest
 		r.Entries = r.GetEntries()[:limit]
 		r.Next = r.GetEntries()[limit-1].GetId()
 	}
-	return r, toStatus(err)
+	return r, store.Status(err)
 }
 
 // codeName is a code as the proto spells it, such as PERMISSION_DENIED.

@@ -66,7 +66,7 @@ func (s *Service) byToken(ctx context.Context, credential string) (*access.Calle
 			"`misstep token create`")
 	}
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, store.Status(err)
 	}
 	now := s.config.Clock()
 	switch {
@@ -92,7 +92,7 @@ func (s *Service) byIdentity(ctx context.Context, credential string) (*access.Ca
 	}
 	all, err := s.access(ctx)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, store.Status(err)
 	}
 	return &access.Caller{Name: name, Kind: access.Person, Grants: grantedTo(all, name, groups)}, nil
 }

@@ -67,7 +67,7 @@ func (s *Service) GrantAccess(
 		return tx.PutAccess(row)
 	})
 	s.forget()
-	return r, toStatus(err)
+	return r, store.Status(err)
 }
 
 // RevokeAccess implements the AccessService.
@@ -102,7 +102,7 @@ func (s *Service) RevokeAccess(
 		return tx.DeleteAccess(wanted)
 	})
 	s.forget()
-	return r, toStatus(err)
+	return r, store.Status(err)
 }
 
 // ListAccess implements the AccessService.
@@ -112,7 +112,7 @@ func (s *Service) ListAccess(ctx context.Context, _ *misstepv1.ListAccessRequest
 		r.Access, err = tx.Access()
 		return err
 	})
-	return r, toStatus(err)
+	return r, store.Status(err)
 }
 
 // grantedTo returns what is granted to a person in groups.

@@ -56,6 +56,7 @@ var letIn = map[string]string{
 	"AdminService/StopCampaign":       "ha",
 	"AdminService/SetBudget":          "ha",
 	"AdminService/ListRunners":        "vhta",
+	"AdminService/TrustOwner":         "a",
 	"AdminService/ListFindings":       "vhta",
 	"AdminService/ListBugs":           "vhta",
 	"AdminService/GetFinding":         "vhta",

@@ -67,7 +67,7 @@ func (s *Service) CreateToken(
 		return tx.PutToken(&store.Token{Proto: token, Hash: hashOf(secret)})
 	})
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, store.Status(err)
 	}
 	return &misstepv1.CreateTokenResponse{Secret: secret, Token: token}, nil
 }
@@ -139,7 +139,7 @@ func (s *Service) ListTokens(ctx context.Context, _ *misstepv1.ListTokensRequest
 		}
 		return err
 	})
-	return r, toStatus(err)
+	return r, store.Status(err)
 }
 
 func isAdmin(c *access.Caller) bool { return c.May(misstepv1.Role_ROLE_ADMIN, "") }
@@ -181,7 +181,7 @@ func (s *Service) RevokeToken(
 		return nil
 	})
 	s.forget()
-	return r, toStatus(err)
+	return r, store.Status(err)
 }
 
 // toRevoke returns the tokens that a request names, unless the caller may not revoke them. Whether another's token exists stays
