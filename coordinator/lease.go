@@ -210,7 +210,8 @@ func (s *Server) report(
 		return false, "", s.complete(ctx, tx, l, r, now)
 	case r.GetFailure() != nil:
 		f := runner.failure(clipFailure(r.GetFailure()))
-		s.config.Logger.InfoContext(ctx, "infrastructure failure", slog.String("message", f.GetMessage()))
+		kind, _ := kindOf(r.HeldLease)
+		s.config.Logger.InfoContext(ctx, "trial without an outcome", slog.String("kind", kind), slog.String("message", f.GetMessage()))
 		return false, "", s.queue.Fail(tx, l, f, now)
 	default:
 		return true, "", s.queue.Renew(tx, l, now)

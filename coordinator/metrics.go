@@ -14,7 +14,7 @@ import (
 type Metrics interface {
 	// Granted is called with the number of new leases of a call, if there are any.
 	Granted(leases int)
-	// Result is called for each result of a live lease: the kind of its outcome (misstepv1.OutcomeName), or InfrastructureFailure.
+	// Result is called for each result of a live lease: the kind of its outcome (misstepv1.OutcomeName), InfrastructureFailure, or HandedBack.
 	Result(kind string)
 	// Dropped is called with the number of results of a call that were not recorded, and with the reason: NotHeld, Malformed or
 	// Unfit.
@@ -23,8 +23,13 @@ type Metrics interface {
 	Batch(calls int)
 }
 
-// InfrastructureFailure is the kind of a result that is no outcome.
-const InfrastructureFailure = "infrastructure-failure"
+// Kinds of results that are no outcomes.
+const (
+	// InfrastructureFailure is of a trial for which a machine is at fault.
+	InfrastructureFailure = "infrastructure-failure"
+	// HandedBack is of a trial that its runner did not end because it was stopped.
+	HandedBack = "handed-back"
+)
 
 // Reasons why a result is not recorded.
 const (
@@ -49,6 +54,8 @@ func kindOf(h *misstepv1.HeldLease) (string, bool) {
 	switch {
 	case h.GetOutcome() != nil:
 		return misstepv1.OutcomeName(h.GetOutcome().GetKind()), true
+	case h.GetFailure().GetInterrupted():
+		return HandedBack, true
 	case h.GetFailure() != nil:
 		return InfrastructureFailure, true
 	}

@@ -118,3 +118,18 @@ func TestWaitingTrialOfAnOlderStore(t *testing.T) {
 	require.Len(t, got.GetDesired(), 1)
 	assert.True(t, proto.Equal(want, got.GetDesired()[0].GetRecipe()), "want %v\n got %v", want, got.GetDesired()[0].GetRecipe())
 }
+
+// A trial that its runner hands back is nobody's failure.
+func TestKindsOfResults(t *testing.T) {
+	for want, h := range map[string]*misstepv1.HeldLease{
+		"crash":               {State: &misstepv1.HeldLease_Outcome{Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH}}},
+		InfrastructureFailure: {State: &misstepv1.HeldLease_Failure{Failure: &misstepv1.InfrastructureFailure{}}},
+		HandedBack:            {State: &misstepv1.HeldLease_Failure{Failure: &misstepv1.InfrastructureFailure{Interrupted: true}}},
+	} {
+		got, ended := kindOf(h)
+		assert.True(t, ended)
+		assert.Equal(t, want, got)
+	}
+	_, ended := kindOf(&misstepv1.HeldLease{State: &misstepv1.HeldLease_Running{Running: &misstepv1.Progress{}}})
+	assert.False(t, ended)
+}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -53,7 +54,11 @@ func StartTracing(ctx context.Context, service string, logger *slog.Logger) (sto
 		return nil, fmt.Errorf("describe this process in traces: %w", err)
 	}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(named))
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { logger.Warn("traces", "error", err) }))
+	lost := func(err error) {
+		logger.Warn("traces are not exported", "endpoint", tracesEndpoint(), "error", err,
+			"remedy", "start the collector, correct OTEL_EXPORTER_OTLP_ENDPOINT, or set OTEL_TRACES_EXPORTER=none")
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(lost))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	tracing.Store(true)
@@ -62,9 +67,14 @@ func StartTracing(ctx context.Context, service string, logger *slog.Logger) (sto
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
 		if err := provider.Shutdown(flush); err != nil {
-			logger.Warn("traces", "error", err)
+			lost(err)
 		}
 	}, nil
+}
+
+// tracesEndpoint is where the library exports to.
+func tracesEndpoint() string {
+	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"), "localhost:4317")
 }
 
 func tracesWanted() bool {

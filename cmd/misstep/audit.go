@@ -26,7 +26,7 @@ type sinceFlag struct{ at time.Time }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (f *sinceFlag) UnmarshalText(text []byte) error {
-	if d, err := time.ParseDuration(string(text)); err == nil && d >= 0 {
+	if d, err := parseTime(string(text)); err == nil && d >= 0 {
 		f.at = time.Now().Add(-d)
 		return nil
 	}

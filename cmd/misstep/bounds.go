@@ -117,7 +117,7 @@ func parseInterval(text string, durations bool) (interval, error) {
 	number := func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
 	if durations {
 		number = func(s string) (float64, error) {
-			d, err := time.ParseDuration(s)
+			d, err := parseTime(s)
 			return float64(d), err
 		}
 	}

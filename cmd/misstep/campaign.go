@@ -164,7 +164,8 @@ func (c *campaignShow) Run(ctx context.Context, e *env) error {
 
 type campaignStop struct {
 	coordinatorFlags
-	ID string `arg:"" help:"Campaign id or a prefix of it."`
+	ID   string `arg:"" help:"Campaign id or a prefix of it."`
+	JSON bool   `help:"Print the campaign as it is then."`
 }
 
 // Run stops one.
@@ -174,8 +175,14 @@ func (c *campaignStop) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer st.Close()
-	_, err = st.StopCampaign(ctx, &misstepv1.StopCampaignRequest{CampaignId: c.ID})
-	return err
+	if _, err = st.StopCampaign(ctx, &misstepv1.StopCampaignRequest{CampaignId: c.ID}); err != nil || !c.JSON {
+		return err
+	}
+	stopped, err := st.GetCampaign(ctx, &misstepv1.GetCampaignRequest{CampaignId: c.ID})
+	if err != nil {
+		return err
+	}
+	return e.json(stopped.GetCampaign())
 }
 
 // load reads a campaign file and prints the combinations that are left out because a JDK cannot run them.

@@ -25,40 +25,20 @@ const (
 // shared reports whether a command is about the catalogue of a coordinator, not about this machine's own.
 func (f coordinatorFlags) shared() bool { return len(f.Coordinator) > 0 || f.Dir != "" }
 
-// ageFlag is a time such as 36h or 30d.
-type ageFlag struct{ d time.Duration }
-
-// maxAgeDays is ten years.
-const maxAgeDays = 3660
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (f *ageFlag) UnmarshalText(text []byte) error {
-	if days, ok := strings.CutSuffix(string(text), "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n > 0 && n <= maxAgeDays {
-			f.d = time.Duration(n) * 24 * time.Hour
-			return nil
-		}
-	} else if d, err := time.ParseDuration(string(text)); err == nil && d > 0 && d <= maxAgeDays*24*time.Hour {
-		f.d = d
-		return nil
-	}
-	return fmt.Errorf("%q: expected a time such as 36h or 30d", text)
-}
-
 // entryFlags describe an entry that is added to a shared catalogue.
 type entryFlags struct {
 	Label   map[string]string `help:"With --coordinator: a label of the entry, e.g. pr=1234; may be repeated." mapsep:"none" placeholder:"KEY=VALUE"`
-	Keep    ageFlag           `help:"With --coordinator: remove the entry this long after it was added or last used, e.g. 30d (default: never). What a finding, a reproduction, a running campaign or a shared bundle needs is kept." placeholder:"TIME"`
+	Keep    time.Duration     `within:"(0,3660d]" help:"With --coordinator: remove the entry this long after it was added or last used, e.g. 30d (default: never). What a finding, a reproduction, a running campaign or a shared bundle needs is kept." placeholder:"TIME"`
 	Replace bool              `help:"With --coordinator: take the place of an entry of this name with other files, which is kept as NAME@DIGITS."`
 }
 
 func (f entryFlags) options(e *env) catalogues.Options {
-	return catalogues.Options{Labels: f.Label, Keep: f.Keep.d, Replace: f.Replace, Progress: importProgress(e)}
+	return catalogues.Options{Labels: f.Label, Keep: f.Keep, Replace: f.Replace, Progress: importProgress(e)}
 }
 
 // check refuses the flags where there is no shared catalogue.
 func (f entryFlags) check(shared bool) error {
-	if !shared && (len(f.Label) > 0 || f.Keep.d > 0 || f.Replace) {
+	if !shared && (len(f.Label) > 0 || f.Keep > 0 || f.Replace) {
 		return errors.New("--label, --keep and --replace are for the catalogue of a coordinator: give --coordinator HOST:PORT or " +
 			"--dir DIR, too")
 	}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -145,6 +147,7 @@ func newParser(ctx context.Context, c *cli, stdout, stderr io.Writer, exit func(
 			"sources": jdk.SourceForms,
 			"roles":   strings.Join(access.RoleNames(), ", "),
 		},
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(timeMapper)),
 		kong.NamedMapper("path", pathMapper{kong.NewRegistry().RegisterDefaults()}),
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),

@@ -34,6 +34,7 @@ var jsonValues = []struct{ command, value string }{
 	{"campaign presets", "`[{name, does, jdks: {name: JdkPreset}}]`"},
 	{"campaign schedule", "[Schedule](#schedule)"},
 	{"campaign show", "[CampaignStatus](#campaignstatus)"},
+	{"campaign stop", "[CampaignStatus](#campaignstatus)"},
 	{"campaign submit", "`{campaign_id}`"},
 	{"campaign trials", "list of [Trial](#trial)"},
 	{"checks", "`{checks, rules, reasons, kinds, codes}`, and the counts when they were asked for"},

@@ -27,7 +27,7 @@ func (f *bytesFlag) UnmarshalText(text []byte) error {
 
 // retentionFlags are the rules by which trials age.
 type retentionFlags struct {
-	KeepTrials   time.Duration `within:"[1h,)" help:"Age at which trials that found nothing lose their evidence and the details of their outcome (default: never)." placeholder:"TIME"`
+	KeepTrials   time.Duration `within:"[1h,)" help:"Age, e.g. 30d, at which trials that found nothing lose their evidence and the details of their outcome (default: never)." placeholder:"TIME"`
 	KeepEvidence bytesFlag     `help:"Size of such trials' evidence, e.g. 200GiB, beyond which the oldest lose it (default: no bound)." placeholder:"SIZE"`
 }
 

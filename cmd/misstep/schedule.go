@@ -22,16 +22,16 @@ type scheduleCommand struct {
 
 type campaignSchedule struct {
 	coordinatorFlags
-	File     string  `arg:"" help:"Campaign in YAML, whose names are those of the shared catalogue." type:"existingfile"`
-	Every    ageFlag `help:"Time between two runs, e.g. 24h or 7d; the first one is at once." placeholder:"TIME"`
-	OnNewJDK string  `name:"on-new-jdk" help:"Run for each new JDK build of the shared catalogue whose name matches, e.g. 'openjdk-*', with that build as the only JDK." placeholder:"PATTERN"`
-	NoRetest bool    `help:"With --on-new-jdk, do not repeat all reproducers on the new build."`
-	JSON     bool    `help:"Print the schedule."`
+	File     string        `arg:"" help:"Campaign in YAML, whose names are those of the shared catalogue." type:"existingfile"`
+	Every    time.Duration `within:"(0,3660d]" help:"Time between two runs, e.g. 24h or 7d; the first one is at once." placeholder:"TIME"`
+	OnNewJDK string        `name:"on-new-jdk" help:"Run for each new JDK build of the shared catalogue whose name matches, e.g. 'openjdk-*', with that build as the only JDK." placeholder:"PATTERN"`
+	NoRetest bool          `help:"With --on-new-jdk, do not repeat all reproducers on the new build."`
+	JSON     bool          `help:"Print the schedule."`
 }
 
 // Run makes a schedule.
 func (c *campaignSchedule) Run(ctx context.Context, e *env) error {
-	if c.Every.d == 0 && c.OnNewJDK == "" {
+	if c.Every == 0 && c.OnNewJDK == "" {
 		return errors.New("say when: --every 24h, --on-new-jdk 'openjdk-*', or both")
 	}
 	if c.NoRetest && c.OnNewJDK == "" {
@@ -47,8 +47,8 @@ func (c *campaignSchedule) Run(ctx context.Context, e *env) error {
 	}
 	defer st.Close()
 	request := &misstepv1.CreateScheduleRequest{Campaign: spec, OnNewJdk: c.OnNewJDK, NoRetest: c.NoRetest}
-	if c.Every.d > 0 {
-		request.Every = durationpb.New(c.Every.d)
+	if c.Every > 0 {
+		request.Every = durationpb.New(c.Every)
 	}
 	made, err := st.Schedules.CreateSchedule(ctx, request)
 	if err != nil {

@@ -160,3 +160,20 @@ func TestServerAway(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log.String(), "the database does not answer"), log.String())
 	assert.Equal(t, 1, strings.Count(log.String(), "the database answers again"), log.String())
 }
+
+// Who only looks does not wait for ever, and is told why.
+func TestAViewOfAServerAwayEnds(t *testing.T) {
+	defer postgres.SetViewPatience(300 * time.Millisecond)()
+	server := pgtest.Start(t, "fsync=off")
+	s, err := postgres.Open(t.Context(), server.Database(t), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	server.Stop()
+	begun := time.Now()
+	err = s.View(t.Context(), func(store.Tx) error { return nil })
+	require.ErrorIs(t, err, store.ErrAway)
+	require.ErrorContains(t, err, "the database does not answer: ")
+	require.GreaterOrEqual(t, time.Since(begun), 300*time.Millisecond)
+	require.NoError(t, server.Run())
+	require.NoError(t, s.View(t.Context(), func(store.Tx) error { return nil }))
+}

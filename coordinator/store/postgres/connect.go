@@ -109,6 +109,8 @@ func remedied(err error, c *pgx.ConnConfig) error {
 			"53300": "raise max_connections of the server",
 			"57P03": "try again when the server has started",
 		}[failure.Code]
+	case strings.Contains(err.Error(), "refused TLS"): // pgconn has no type for it
+		remedy = "turn on TLS in the server (ssl = on), or ask for less by sslmode in the URL or PGSSLMODE"
 	case dns != nil:
 		remedy = "correct the host in the URL or in PGHOST"
 	case pgconn.Timeout(err) || isConnect(err):

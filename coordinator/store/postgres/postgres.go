@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -96,7 +97,7 @@ func (s *Store) Close() error { return errors.Join(s.read.Close(), s.write.Close
 
 // View implements store.Store.
 func (s *Store) View(ctx context.Context, f func(store.Tx) error) error {
-	return s.repeat(ctx, func() error {
+	return s.repeat(ctx, viewPatience, func() error {
 		c, err := begin(ctx, s.read, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 		if err != nil {
 			return err
@@ -119,7 +120,7 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 	defer func() { s.turn <- number }()
 	// inDoubt is true once a commit was sent whose answer did not arrive.
 	inDoubt := false
-	return s.repeat(ctx, func() error {
+	return s.repeat(ctx, math.MaxInt64, func() error {
 		c, err := begin(ctx, s.write, beginUpdate)
 		if err != nil {
 			return err

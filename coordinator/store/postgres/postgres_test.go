@@ -3,7 +3,9 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +80,29 @@ func TestOpenFails(t *testing.T) {
 		require.Equal(t, strings.Contains(url, "127.0.0.1:1/"), errors.Is(err, store.ErrAway), "%s: whether to wait for it", url)
 		require.NotContains(t, err.Error(), "secret")
 	}
+}
+
+// A server without TLS refuses the request for it by one byte.
+func TestServerWithoutTLS(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 8))
+			_, _ = c.Write([]byte("N"))
+			_ = c.Close()
+		}
+	}()
+	defer func() { require.NoError(t, listener.Close()) }()
+	url := "postgres://u:secret@" + listener.Addr().String() + "/d?sslmode=require"
+	_, err = postgres.Open(t.Context(), url, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "server refused TLS connection")
+	require.ErrorContains(t, err, "turn on TLS in the server (ssl = on), or ask for less by sslmode in the URL or PGSSLMODE")
+	require.NotErrorIs(t, err, store.ErrAway)
 }
 
 func trial(index uint64) *store.Trial {

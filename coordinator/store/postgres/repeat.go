@@ -44,8 +44,13 @@ func isRefused(err error) bool {
 	return ok && refused[e.Code]
 }
 
-// repeat calls try until it succeeds, fails for good, or ctx ends.
-func (s *Store) repeat(ctx context.Context, try func() error) error {
+// viewPatience is how long a View waits for a server that is away: somebody looks at an empty screen, or asks whether all is well.
+// A test has less.
+var viewPatience = 20 * time.Second
+
+// repeat calls try until it succeeds, fails for good, or ctx ends, and waits for a server that is away for as long as patience.
+func (s *Store) repeat(ctx context.Context, patience time.Duration, try func() error) error {
+	begun := time.Now()
 	var waitedFor error
 	repeats := 0
 	policy := &backoff.ExponentialBackOff{
@@ -64,6 +69,9 @@ func (s *Store) repeat(ctx context.Context, try func() error) error {
 			again = false
 		case attempt.away:
 			s.outage.begins(attempt.error)
+			if again = time.Since(begun) < patience; !again {
+				attempt.error = fmt.Errorf("the database does not answer: %w", awayError{attempt.error})
+			}
 		default:
 			repeats++
 			again = repeats <= maxRepeats
