@@ -93,7 +93,7 @@ func serve(t *testing.T, files Files) *serving {
 // start serves a coordinator until the test ends.
 func start(t *testing.T, place station.Place) (address string) {
 	t.Helper()
-	place.Dir, place.Store = t.TempDir(), "memory:"
+	place.Dir = t.TempDir()
 	c, err := station.Open(t.Context(), place, coordinator.Config{}, share.Policy{})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
