@@ -211,7 +211,8 @@ func (s *Server) report(
 	case r.GetFailure() != nil:
 		f := runner.failure(clipFailure(r.GetFailure()))
 		kind, _ := kindOf(r.HeldLease)
-		s.config.Logger.InfoContext(ctx, "trial without an outcome", slog.String("kind", kind), slog.String("message", f.GetMessage()))
+		s.config.Logger.InfoContext(ctx, "trial without an outcome", slog.String("kind", kind),
+			slog.String("message", f.GetMessage()))
 		return false, "", s.queue.Fail(tx, l, f, now)
 	default:
 		return true, "", s.queue.Renew(tx, l, now)

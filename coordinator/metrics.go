@@ -14,7 +14,8 @@ import (
 type Metrics interface {
 	// Granted is called with the number of new leases of a call, if there are any.
 	Granted(leases int)
-	// Result is called for each result of a live lease: the kind of its outcome (misstepv1.OutcomeName), InfrastructureFailure, or HandedBack.
+	// Result is called for each result of a live lease: the kind of its outcome (misstepv1.OutcomeName), InfrastructureFailure, or
+	// HandedBack.
 	Result(kind string)
 	// Dropped is called with the number of results of a call that were not recorded, and with the reason: NotHeld, Malformed or
 	// Unfit.
