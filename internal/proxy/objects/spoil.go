@@ -78,7 +78,7 @@ func (p *Proxy) reset(w http.ResponseWriter, r *http.Request, choice float64) {
 	switch {
 	case r.ContentLength > 0 && choice < 0.5:
 		_, _ = io.CopyN(io.Discard, r.Body, r.ContentLength/2)
-	case choice < 0.75:
+	case r.ContentLength > 0 || choice < 0.75: // the answer to an upload has no body within which to reset
 		p.lose(r)
 	default:
 		p.pass(w, r, func() { abort(r) })
