@@ -42,13 +42,7 @@ func (s *Server) SubmitCampaign(
 			return err
 		}
 		resp.CampaignId, resp.FromCatalogue = id, resolvedNames(used)
-		if err := putUsed(tx, used, now); err != nil {
-			return err
-		}
-		return tx.PutCampaign(&store.Campaign{
-			ID: id, Submission: req, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
-			Tally: &misstepv1.CampaignStatus{},
-		})
+		return startCampaign(tx, id, req, used, now)
 	})
 	if err != nil {
 		return nil, err

@@ -63,13 +63,20 @@ func (s *Server) run(tx store.Tx, one *misstepv1.Schedule, jdk string, now time.
 		return nil, err
 	}
 	made.CampaignId = s.newID("C", 6)
-	if err := putUsed(tx, used, now); err != nil {
-		return nil, err
-	}
 	s.config.Logger.Info("campaign submitted", slog.String("campaign", made.GetCampaignId()), slog.String("name", spec.GetName()),
 		slog.String("schedule", one.GetId()))
-	return made, tx.PutCampaign(&store.Campaign{
-		ID: made.GetCampaignId(), Submission: full, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
+	return made, startCampaign(tx, made.GetCampaignId(), full, used, now)
+}
+
+// startCampaign starts a campaign, which uses entries of the shared catalogue.
+func startCampaign(
+	tx store.Tx, id string, submission *misstepv1.SubmitCampaignRequest, used []*misstepv1.CatalogueEntry, now time.Time,
+) error {
+	if err := putUsed(tx, used, now); err != nil {
+		return err
+	}
+	return tx.PutCampaign(&store.Campaign{
+		ID: id, Submission: submission, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
 		Tally: &misstepv1.CampaignStatus{},
 	})
 }

@@ -48,6 +48,12 @@ func (t *trustTable) load(tx store.Tx) error {
 	if err != nil {
 		return err
 	}
+	t.take(all)
+	return nil
+}
+
+// take replaces those that are set aside; of new ones, what was compared is forgotten.
+func (t *trustTable) take(all *misstepv1.SetAside) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for owner := range all.GetByOwner() {
@@ -56,7 +62,6 @@ func (t *trustTable) load(tx store.Tx) error {
 		}
 	}
 	t.aside = all.GetByOwner()
-	return nil
 }
 
 // hear compares results of an owner, which are durable, and returns the last accusation.
@@ -108,12 +113,7 @@ func (s *Server) changeAside(ctx context.Context, change func(map[string]*misste
 	if err != nil {
 		return err
 	}
-	s.trust.mu.Lock()
-	defer s.trust.mu.Unlock()
-	for owner := range all.GetByOwner() {
-		s.trust.judge.Forget(owner)
-	}
-	s.trust.aside = all.GetByOwner()
+	s.trust.take(all)
 	return nil
 }
 

@@ -26,20 +26,18 @@ import (
 // Default are the calls a second that a caller may make from one host, by class; four times as many at once after a pause.
 var Default = map[string]float64{"lease": 100, "blob": 200, "read": 50, "change": 10}
 
-// classOf returns the class of a call by its full name, such as "/misstep.v1.AdminService/GetFinding"; what it does not know is a
-// change, which has the lowest limit.
+// classOf returns the class of a call by its full name, such as "/misstep.v1.AdminService/GetFinding". A change is what the proto
+// wants in the audit log, and what is not known; it has the lowest limit.
 func classOf(method string) string {
-	service, call, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/")
 	switch service {
 	case "misstep.v1.LeaseService":
 		return "lease"
 	case "misstep.v1.CorpusService":
 		return "blob"
 	}
-	for _, prefix := range []string{"Get", "List", "Watch", "WhoAmI", "Check", "Find"} {
-		if strings.HasPrefix(call, prefix) {
-			return "read"
-		}
+	if m := access.MethodOf(method); len(m.Roles) > 0 && !m.Audited {
+		return "read"
 	}
 	return "change"
 }

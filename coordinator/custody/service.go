@@ -2,7 +2,6 @@ package custody
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"google.golang.org/grpc"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/access"
+	"misstep/coordinator/store"
 	"misstep/corpus"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -61,10 +61,7 @@ func (s *Service) reads(ctx context.Context, texts ...string) (map[string]bool, 
 
 // unavailable is the answer while it cannot be found out what a caller may do: it may call again.
 func unavailable(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return status.FromContextError(err).Err()
-	}
-	return status.Error(codes.Unavailable, fmt.Sprintf("find out which leases the runner holds: %v", err))
+	return store.Status(fmt.Errorf("find out which leases the runner holds: %w", err))
 }
 
 // FindMissing implements CorpusService: what the caller may not read is missing.
