@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -33,16 +34,24 @@ func (s *Server) SubmitCampaign(
 	if err := checkSubmission(req, s.config.Strategies); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	spec, err := ofProject(ctx, req.GetCampaign())
+	if err != nil {
+		return nil, err
+	}
+	if spec != req.GetCampaign() {
+		req = proto.CloneOf(req)
+		req.Campaign = spec
+	}
 	id := s.newID("C", 6)
 	resp := &misstepv1.SubmitCampaignResponse{}
-	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+	err = s.update(ctx, func(tx store.Tx, now time.Time) error {
 		resp.Reset()
 		req, used, _, err := resolve(tx, req)
 		if err != nil {
 			return err
 		}
 		resp.CampaignId, resp.FromCatalogue = id, resolvedNames(used)
-		return startCampaign(tx, id, req, used, now)
+		return startCampaign(tx, &store.Campaign{ID: id, Owner: access.From(ctx).Name, Submission: req, Submitted: now}, used)
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +159,7 @@ func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersReques
 // StopCampaign implements the AdminService.
 func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRequest) (*misstepv1.StopCampaignResponse, error) {
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
-		c, err := findCampaign(tx, req.GetCampaignId())
+		c, err := ownCampaign(ctx, tx, req.GetCampaignId())
 		if err != nil {
 			return err
 		}

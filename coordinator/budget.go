@@ -21,7 +21,7 @@ func (s *Server) SetBudget(ctx context.Context, req *misstepv1.SetBudgetRequest)
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
-		c, err := findCampaign(tx, req.GetCampaignId())
+		c, err := ownCampaign(ctx, tx, req.GetCampaignId())
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"misstep/coordinator/access"
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/scoped"
 	"misstep/corpus"
 	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -103,7 +104,7 @@ func (s *Server) addEntry(
 	if err := tx.PutCatalogueEntry(e); err != nil || same || e.GetKind() != catalogue.JDK {
 		return err
 	}
-	resp.CampaignIds, err = s.runForNewJDK(tx, e, now)
+	resp.CampaignIds, err = s.runForNewJDK(scoped.In(tx, access.Project(ctx)), e, now)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -28,6 +29,11 @@ func (s *Server) PutKnownBugs(ctx context.Context, req *misstepv1.PutKnownBugsRe
 	}
 	if _, err := known.Own(req.GetBugs()); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	for i, b := range req.GetBugs() {
+		if projects.IsKey(b.GetId()) {
+			return nil, status.Errorf(codes.InvalidArgument, "known bug %d (%q): its id must not begin with @", i, clip(b.GetId()))
+		}
 	}
 	resp := &misstepv1.PutKnownBugsResponse{}
 	for _, b := range req.GetBugs() {

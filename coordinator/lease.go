@@ -13,8 +13,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/projects"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/triage"
 	"misstep/internal/logctx"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -124,8 +126,9 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	waited := s.live.waited(s.config.Clock().Sub(called))
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
 	for _, l := range desired {
+		_, campaign := projects.Split(l.Job.Campaign) // in which project is none of a runner's business
 		resp.Desired = append(resp.Desired, &misstepv1.Lease{
-			Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline), CampaignId: l.Job.Campaign, Trial: l.Job.Index,
+			Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline), CampaignId: campaign, Trial: l.Job.Index,
 		})
 	}
 	return resp, nil
@@ -190,11 +193,12 @@ func (s *Server) count(granted int, results []string, dropped map[string]int) {
 	}
 }
 
-// report applies what a runner reports about its own live lease; wanted reports whether the runner should continue with it, refused
-// why its outcome is not recorded.
+// report applies what a runner reports about its own live lease, in the project of its campaign; wanted reports whether the runner
+// should continue with it, refused why its outcome is not recorded.
 func (s *Server) report(
 	ctx context.Context, tx store.Tx, l *store.Lease, runner reporter, r report, now time.Time,
 ) (wanted bool, refused string, err error) {
+	tx, l = scoped.Enter(tx, l)
 	ctx = logctx.With(ctx, slog.String("campaign", l.Job.Campaign), slog.Uint64("trial", l.Job.Index), slog.String("lease", l.ID))
 	why, reason := r.malformed, Malformed
 	if why == nil && r.outcome != nil {

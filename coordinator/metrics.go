@@ -74,7 +74,7 @@ type Load struct {
 // Load reads the load from the store.
 func (s *Server) Load(ctx context.Context) (Load, error) {
 	var load Load
-	err := s.read(ctx, func(tx store.Tx, now time.Time) error {
+	err := s.readWhole(ctx, func(tx store.Tx, now time.Time) error {
 		load = Load{}
 		campaigns, err := tx.Campaigns(true)
 		if err != nil {
@@ -106,7 +106,7 @@ func (s *Server) Load(ctx context.Context) (Load, error) {
 
 // CheckReadiness returns an error unless the store answers.
 func (s *Server) CheckReadiness(ctx context.Context) error {
-	return s.read(ctx, func(tx store.Tx, _ time.Time) error {
+	return s.readWhole(ctx, func(tx store.Tx, _ time.Time) error {
 		_, err := tx.WorkerState("readiness") // there is none: the cheapest question to a store
 		return err
 	})

@@ -82,7 +82,7 @@ func (r reporter) failure(f *misstepv1.InfrastructureFailure) *misstepv1.Infrast
 
 // LeasesOf returns the leases that the runners of an owner hold.
 func (s *Server) LeasesOf(ctx context.Context, owner string) (all []*store.Lease, err error) {
-	err = s.read(ctx, func(tx store.Tx, _ time.Time) error {
+	err = s.readWhole(ctx, func(tx store.Tx, _ time.Time) error {
 		all, err = tx.Leases(store.LeaseFilter{Owner: owner})
 		return err
 	})

@@ -9,9 +9,11 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/projects"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -116,6 +118,20 @@ func (s *Server) recordProbe(tx store.Tx, t *store.Trial, now time.Time) error {
 
 // watchTimes ends the search of reproductions whose time for searching is over, and those whose whole time is over.
 func (s *Server) watchTimes(tx store.Tx, now time.Time) error {
+	running, err := tx.Reproductions(true)
+	if err != nil {
+		return err
+	}
+	for _, project := range projects.Of(running, (*misstepv1.Reproduction).GetId) {
+		if err := s.watchTimesIn(scoped.In(tx, project), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watchTimesIn is watchTimes in one project.
+func (s *Server) watchTimesIn(tx store.Tx, now time.Time) error {
 	running, err := tx.Reproductions(true)
 	if err != nil {
 		return err

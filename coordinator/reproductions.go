@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
 	"misstep/internal/interval"
@@ -70,8 +71,8 @@ func (s *Server) StartReproduction(
 			spec.Recipe.AgentDigest = req.GetAgentDigest()
 		}
 		if err := tx.PutCampaign(&store.Campaign{
-			ID: resp.GetReproductionId(), Probes: true, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
-			Tally: &misstepv1.CampaignStatus{},
+			ID: resp.GetReproductionId(), Owner: access.From(ctx).Name, Probes: true,
+			State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now, Tally: &misstepv1.CampaignStatus{},
 			Submission: &misstepv1.SubmitCampaignRequest{
 				Campaign: &misstepv1.Campaign{Name: "reproduce-" + id}, AgentDigest: spec.GetRecipe().GetAgentDigest(),
 			},

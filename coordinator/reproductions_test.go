@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"context"
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator"
+	"misstep/coordinator/access"
+	"misstep/coordinator/projects"
 	"misstep/coordinator/reproduce/reproducetest"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
@@ -29,7 +32,9 @@ type lab struct {
 	t      *testing.T
 	store  store.Store
 	server *coordinator.Server
-	now    time.Time
+	// project of its calls.
+	project string
+	now     time.Time
 	// rate of a recipe; fault is true when the machine fails, void when the trial proves nothing.
 	rate        func(*misstepv1.Recipe) float64
 	fault, void func(*misstepv1.Recipe, *rand.Rand) bool
@@ -40,10 +45,12 @@ type lab struct {
 }
 
 func newLab(t *testing.T, s store.Store, rate func(*misstepv1.Recipe) float64) *lab {
-	l := &lab{t: t, store: s, now: time.Unix(1_800_000_000, 0), rate: rate, ran: map[string]int{}}
+	l := &lab{t: t, store: s, project: projects.Default, now: time.Unix(1_800_000_000, 0), rate: rate, ran: map[string]int{}}
 	l.restart()
 	return l
 }
+
+func (l *lab) ctx(t *testing.T) context.Context { return access.InProject(t.Context(), l.project) }
 
 func (l *lab) restart() {
 	catalogue, err := known.Parse([]byte(`[{id: TEST-1, title: t, description: d, versions: ["17..17.0.3"],
@@ -111,7 +118,7 @@ func (l *lab) work(slots uint32, rounds int) {
 			req.Held = append(req.Held, h)
 		}
 		l.now = l.now.Add(time.Second)
-		resp, err := l.server.Synchronize(l.t.Context(), req)
+		resp, err := l.server.Synchronize(l.ctx(l.t), req)
 		require.NoError(l.t, err)
 		clear(held)
 		for _, d := range resp.GetDesired() {
@@ -131,10 +138,10 @@ func (l *lab) find(trials uint64) string {
 	}
 	s.Campaign.Checks = append(s.Campaign.Checks, &misstepv1.Check{Name: "asgct-shadow"}, &misstepv1.Check{Name: "liveness"})
 	s.Campaign.Sampling = []*misstepv1.Sampling{{Interval: durationpb.New(time.Millisecond), Jitter: 0.5}}
-	_, err := l.server.SubmitCampaign(l.t.Context(), s)
+	_, err := l.server.SubmitCampaign(l.ctx(l.t), s)
 	require.NoError(l.t, err)
 	l.work(4, 10_000)
-	got, err := l.server.ListFindings(l.t.Context(), &misstepv1.ListFindingsRequest{})
+	got, err := l.server.ListFindings(l.ctx(l.t), &misstepv1.ListFindingsRequest{})
 	require.NoError(l.t, err)
 	for _, f := range got.GetFindings() {
 		if slices.Contains(f.GetSignature().GetParts(), "truncated") {
@@ -171,25 +178,26 @@ func bug(p float64) func(*misstepv1.Recipe) float64 {
 }
 
 func (l *lab) get(id string) *misstepv1.ReproductionStatus {
-	got, err := l.server.GetReproduction(l.t.Context(), &misstepv1.GetReproductionRequest{ReproductionId: id})
+	got, err := l.server.GetReproduction(l.ctx(l.t), &misstepv1.GetReproductionRequest{ReproductionId: id})
 	require.NoError(l.t, err)
 	return got.GetReproduction()
 }
 
 // From a finding to a reproducer, with parallel runners, machine failures, void trials and another bug on the way, on every store.
 func TestReproduction(t *testing.T) {
-	onEveryStore(t, func(t *testing.T, open func(*testing.T) store.Store) {
+	test := func(t *testing.T, project string, open func(*testing.T) store.Store) {
 		s := open(t)
 		defer func() { require.NoError(t, s.Close()) }()
 		l := newLab(t, s, bug(0.7))
+		l.project = project
 		id := l.find(8)
 		l.void = func(_ *misstepv1.Recipe, r *rand.Rand) bool { return r.Float64() < 0.1 }
 		l.fault = func(r *misstepv1.Recipe, _ *rand.Rand) bool { return r.GetJdk().GetName() == "17.6" }
 		l.other = 0.1
 		req := &misstepv1.StartReproductionRequest{FindingId: id[:5], Builds: builds(7), Seed: 5}
-		started, err := l.server.StartReproduction(t.Context(), req)
+		started, err := l.server.StartReproduction(l.ctx(t), req)
 		require.NoError(t, err)
-		again, err := l.server.StartReproduction(t.Context(), req)
+		again, err := l.server.StartReproduction(l.ctx(t), req)
 		require.NoError(t, err)
 		assert.True(t, again.GetExisting())
 		assert.Equal(t, started.GetReproductionId(), again.GetReproductionId())
@@ -210,17 +218,17 @@ func TestReproduction(t *testing.T) {
 		assert.Equal(t, "no such JDK here", b.GetBuilds()[6].GetSkipped())
 		assert.Greater(t, b.GetNewestAffected(), 0.95)
 		require.NotEmpty(t, st.GetOthers())
-		other, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: st.GetOthers()[0]})
+		other, err := l.server.GetFinding(l.ctx(t), &misstepv1.GetFindingRequest{FindingId: st.GetOthers()[0]})
 		require.NoError(t, err)
 		assert.Contains(t, other.GetFinding().GetSignature().GetParts(), "wrong-bci")
 		for recipe, n := range l.ran {
 			assert.Equal(t, 1, n, "%s was run twice", recipe)
 		}
 		// Its probes are no trials of a campaign and change no rates.
-		campaigns, err := l.server.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{})
+		campaigns, err := l.server.ListCampaigns(l.ctx(t), &misstepv1.ListCampaignsRequest{})
 		require.NoError(t, err)
 		assert.Len(t, campaigns.GetCampaigns(), 1)
-		f, err := l.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: id})
+		f, err := l.server.GetFinding(l.ctx(t), &misstepv1.GetFindingRequest{FindingId: id})
 		require.NoError(t, err)
 		for _, rate := range f.GetFinding().GetRates() {
 			assert.EqualValues(t, 8, rate.GetTrials())
@@ -235,10 +243,12 @@ func TestReproduction(t *testing.T) {
 		assert.Equal(t, "TEST-1 on 17, 17.2, 17.3; not on 17.5", misstepv1.KnownText(f.GetFinding()))
 		assert.Empty(t, f.GetFinding().GetKnownAs())
 		assert.Equal(t, misstepv1.KnownText(f.GetFinding()), misstepv1.KnownText(p.GetFinding()))
-		list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
+		list, err := l.server.ListReproductions(l.ctx(t), &misstepv1.ListReproductionsRequest{FindingId: id})
 		require.NoError(t, err)
 		assert.Len(t, list.GetReproductions(), 1)
-	})
+	}
+	onEveryStore(t, func(t *testing.T, open func(*testing.T) store.Store) { test(t, projects.Default, open) })
+	t.Run("project", func(t *testing.T) { test(t, "p", func(*testing.T) store.Store { return memory.New() }) })
 }
 
 // After a merge a reproduction of either finding is one of both, and a reproducer that shows the alias's stacks has its signature.
@@ -246,7 +256,7 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))
 	l.other = 1
 	alias := l.find(8)
-	list, err := l.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	list, err := l.server.ListFindings(l.ctx(t), &misstepv1.ListFindingsRequest{})
 	require.NoError(t, err)
 	require.Len(t, list.GetFindings(), 2)
 	head := list.GetFindings()[0]
@@ -254,7 +264,7 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 		head = list.GetFindings()[1]
 	}
 	reproduce := func(finding string, seed uint64) *misstepv1.ReproductionStatus {
-		started, err := l.server.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding, Seed: seed})
+		started, err := l.server.StartReproduction(l.ctx(t), &misstepv1.StartReproductionRequest{FindingId: finding, Seed: seed})
 		require.NoError(t, err)
 		l.work(4, 10_000)
 		st := l.get(started.GetReproductionId())
@@ -263,7 +273,7 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 	}
 	alone := reproduce(alias, 1)
 	assert.Empty(t, alone.GetReproducer().GetFinding().GetAliases())
-	_, err = l.server.MergeFindings(t.Context(), &misstepv1.MergeFindingsRequest{FindingId: alias, IntoId: head.GetId()})
+	_, err = l.server.MergeFindings(l.ctx(t), &misstepv1.MergeFindingsRequest{FindingId: alias, IntoId: head.GetId()})
 	require.NoError(t, err)
 	l.other = 0 // from now on the bug shows as the merged one only
 	together := reproduce(head.GetId(), 2).GetReproducer().GetFinding()
@@ -273,7 +283,7 @@ func TestReproductionOfMergedFindings(t *testing.T) {
 		together.GetSignature())
 	assert.True(t, proto.Equal(alone.GetReproducer().GetFinding().GetSignature(), together.GetSignature()))
 	for _, id := range []string{alias, head.GetId()} {
-		list, err := l.server.ListReproductions(t.Context(), &misstepv1.ListReproductionsRequest{FindingId: id})
+		list, err := l.server.ListReproductions(l.ctx(t), &misstepv1.ListReproductionsRequest{FindingId: id})
 		require.NoError(t, err)
 		assert.Len(t, list.GetReproductions(), 2, id)
 	}
@@ -293,7 +303,7 @@ func TestReproductionIsNotRepeated(t *testing.T) {
 	finding := l.find(8)
 	start := func(r *misstepv1.StartReproductionRequest) (string, bool) {
 		r.FindingId = finding
-		started, err := l.server.StartReproduction(t.Context(), r)
+		started, err := l.server.StartReproduction(l.ctx(t), r)
 		require.NoError(t, err)
 		return started.GetReproductionId(), started.GetExisting()
 	}
@@ -302,7 +312,7 @@ func TestReproductionIsNotRepeated(t *testing.T) {
 	require.False(t, existing)
 	clean := func(id string, hits, tries uint32) codes.Code {
 		_,
-			err := l.server.RecordClean(t.Context(),
+			err := l.server.RecordClean(l.ctx(t),
 			&misstepv1.RecordCleanRequest{ReproductionId: id, Clean: &misstepv1.Reliability{Hits: hits, Tries: tries}})
 		return status.Code(err)
 	}
@@ -334,7 +344,7 @@ func TestReproductionIsNotRepeated(t *testing.T) {
 	} {
 		id, existing := start(request(change))
 		assert.False(t, existing, name)
-		_, err := l.server.CancelReproduction(t.Context(), &misstepv1.CancelReproductionRequest{ReproductionId: id})
+		_, err := l.server.CancelReproduction(l.ctx(t), &misstepv1.CancelReproductionRequest{ReproductionId: id})
 		require.NoError(t, err)
 		l.now = l.now.Add(time.Second)
 		_, existing = start(request(same))
@@ -347,7 +357,7 @@ func TestReproductionIsNotRepeated(t *testing.T) {
 func TestReproductionEnds(t *testing.T) {
 	start := func(t *testing.T, l *lab, req *misstepv1.StartReproductionRequest) string {
 		req.FindingId = l.find(8)
-		started, err := l.server.StartReproduction(t.Context(), req)
+		started, err := l.server.StartReproduction(l.ctx(t), req)
 		require.NoError(t, err)
 		return started.GetReproductionId()
 	}
@@ -355,7 +365,7 @@ func TestReproductionEnds(t *testing.T) {
 		l := newLab(t, memory.New(), bug(0.7))
 		id := start(t, l, &misstepv1.StartReproductionRequest{Seed: 1})
 		l.work(2, 3)
-		_, err := l.server.CancelReproduction(t.Context(), &misstepv1.CancelReproductionRequest{ReproductionId: id})
+		_, err := l.server.CancelReproduction(l.ctx(t), &misstepv1.CancelReproductionRequest{ReproductionId: id})
 		require.NoError(t, err)
 		st := l.get(id)
 		assert.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_CANCELLED, st.GetState())
@@ -403,7 +413,7 @@ func TestReproductionEnds(t *testing.T) {
 		l := newLab(t, memory.New(), bug(0.7))
 		finding := l.find(8)
 		_,
-			err := l.server.StartReproduction(t.Context(),
+			err := l.server.StartReproduction(l.ctx(t),
 			&misstepv1.StartReproductionRequest{
 				FindingId: finding, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos"}},
 			})
@@ -423,7 +433,7 @@ func TestReproductionEnds(t *testing.T) {
 		req := &misstepv1.StartReproductionRequest{
 			FindingId: finding, Trials: 300, Perturbations: []*misstepv1.Perturbation{{Strategy: "chaos", Mechanism: "agent"}},
 		}
-		started, err := l.server.StartReproduction(t.Context(), req)
+		started, err := l.server.StartReproduction(l.ctx(t), req)
 		require.NoError(t, err)
 		require.NoError(t, l.store.View(t.Context(), func(tx store.Tx) error {
 			r, err := tx.Reproduction(started.GetReproductionId())
@@ -432,7 +442,7 @@ func TestReproductionEnds(t *testing.T) {
 		}))
 		l.work(4, 10_000)
 		require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, l.get(started.GetReproductionId()).GetState())
-		again, err := l.server.StartReproduction(t.Context(), req)
+		again, err := l.server.StartReproduction(l.ctx(t), req)
 		require.NoError(t, err)
 		assert.Equal(t, started.GetReproductionId(), again.GetReproductionId())
 	})
@@ -453,10 +463,10 @@ func TestReproductionEnds(t *testing.T) {
 			},
 			{&misstepv1.StartReproductionRequest{FindingId: "F", Time: durationpb.New(-1)}, codes.InvalidArgument},
 		} {
-			_, err := l.server.StartReproduction(t.Context(), c.req)
+			_, err := l.server.StartReproduction(l.ctx(t), c.req)
 			assert.Equal(t, c.code, status.Code(err), "%v", err)
 		}
-		_, err := l.server.GetReproduction(t.Context(), &misstepv1.GetReproductionRequest{ReproductionId: "R"})
+		_, err := l.server.GetReproduction(l.ctx(t), &misstepv1.GetReproductionRequest{ReproductionId: "R"})
 		assert.Equal(t, codes.NotFound, status.Code(err))
 	})
 }

@@ -55,6 +55,9 @@ func (s *Server) CheckCampaign(ctx context.Context, req *misstepv1.CheckCampaign
 	if err := checkSubmission(submission, s.config.Strategies); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	if _, err := ofProject(ctx, submission.GetCampaign()); err != nil {
+		return nil, err
+	}
 	resp := &misstepv1.CheckCampaignResponse{}
 	err := s.read(ctx, func(tx store.Tx, _ time.Time) error {
 		_, used, expansion, err := resolve(tx, submission)

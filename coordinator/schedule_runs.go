@@ -10,7 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/catalogue"
+	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/timetable"
 	"misstep/internal/splitmix"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -22,6 +24,20 @@ const streamRuns = 0x72756e73
 // runDue submits the campaigns of the schedules whose time has come. What was submitted and the time of the next run are in one
 // transaction.
 func (s *Server) runDue(tx store.Tx, now time.Time) error {
+	due, err := tx.DueSchedules(now)
+	if err != nil {
+		return err
+	}
+	for _, project := range projects.Of(due, (*misstepv1.Schedule).GetId) {
+		if err := s.runDueIn(scoped.In(tx, project), now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runDueIn is runDue in one project.
+func (s *Server) runDueIn(tx store.Tx, now time.Time) error {
 	due, err := tx.DueSchedules(now)
 	if err != nil {
 		return err
@@ -65,20 +81,18 @@ func (s *Server) run(tx store.Tx, one *misstepv1.Schedule, jdk string, now time.
 	made.CampaignId = s.newID("C", 6)
 	s.config.Logger.Info("campaign submitted", slog.String("campaign", made.GetCampaignId()), slog.String("name", spec.GetName()),
 		slog.String("schedule", one.GetId()))
-	return made, startCampaign(tx, made.GetCampaignId(), full, used, now)
+	return made, startCampaign(tx, &store.Campaign{
+		ID: made.GetCampaignId(), Owner: one.GetOwner(), Submission: full, Submitted: now,
+	}, used)
 }
 
 // startCampaign starts a campaign, which uses entries of the shared catalogue.
-func startCampaign(
-	tx store.Tx, id string, submission *misstepv1.SubmitCampaignRequest, used []*misstepv1.CatalogueEntry, now time.Time,
-) error {
-	if err := putUsed(tx, used, now); err != nil {
+func startCampaign(tx store.Tx, c *store.Campaign, used []*misstepv1.CatalogueEntry) error {
+	if err := putUsed(tx, used, c.Submitted); err != nil {
 		return err
 	}
-	return tx.PutCampaign(&store.Campaign{
-		ID: id, Submission: submission, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
-		Tally: &misstepv1.CampaignStatus{},
-	})
+	c.State, c.Tally = misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, &misstepv1.CampaignStatus{}
+	return tx.PutCampaign(c)
 }
 
 // seedOf returns the seed of a schedule's next run: no two runs, and no two schedules of one campaign, repeat each other.
@@ -99,9 +113,27 @@ func putUsed(tx store.Tx, used []*misstepv1.CatalogueEntry, now time.Time) error
 	return nil
 }
 
-// runForNewJDK runs the schedules that wait for a build of that name, and starts the retests of one of them. It returns the ids of
-// the campaigns.
-func (s *Server) runForNewJDK(tx store.Tx, e *misstepv1.CatalogueEntry, now time.Time) (campaigns []string, err error) {
+// runForNewJDK runs the schedules of all projects that wait for a build of that name. It returns the ids of the campaigns that are
+// of the transaction's project.
+func (s *Server) runForNewJDK(tx *scoped.Tx, e *misstepv1.CatalogueEntry, now time.Time) (campaigns []string, err error) {
+	all, err := scoped.Whole(tx).Schedules()
+	if err != nil {
+		return nil, err
+	}
+	for _, project := range projects.Of(all, (*misstepv1.Schedule).GetId) {
+		made, err := s.runForNewJDKIn(scoped.In(tx, project), e, now)
+		if err != nil {
+			return nil, err
+		}
+		if project == tx.Project() {
+			campaigns = made
+		}
+	}
+	return campaigns, nil
+}
+
+// runForNewJDKIn is runForNewJDK in one project. It starts the retests of one of the schedules.
+func (s *Server) runForNewJDKIn(tx store.Tx, e *misstepv1.CatalogueEntry, now time.Time) (campaigns []string, err error) {
 	all, err := tx.Schedules()
 	if err != nil {
 		return nil, err

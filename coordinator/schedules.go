@@ -38,9 +38,13 @@ func (s *Server) CreateSchedule(
 	if err := s.checkSchedule(req); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
+	spec, err := ofProject(ctx, req.GetCampaign())
+	if err != nil {
+		return nil, err
+	}
 	id := s.newID("S", 6)
 	resp := &misstepv1.CreateScheduleResponse{}
-	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
+	err = s.update(ctx, func(tx store.Tx, now time.Time) error {
 		all, err := tx.Schedules()
 		if err != nil {
 			return err
@@ -53,7 +57,7 @@ func (s *Server) CreateSchedule(
 			return err
 		}
 		resp.Schedule = &misstepv1.Schedule{
-			Id: id, Owner: access.From(ctx).Name, Created: timestamppb.New(now), Campaign: req.GetCampaign(), Every: req.GetEvery(),
+			Id: id, Owner: access.From(ctx).Name, Created: timestamppb.New(now), Campaign: spec, Every: req.GetEvery(),
 			OnNewJdk: req.GetOnNewJdk(), Retest: req.GetOnNewJdk() != "" && !req.GetNoRetest(),
 		}
 		if req.GetEvery() != nil {
@@ -203,7 +207,7 @@ func ownSchedule(ctx context.Context, tx store.Tx, id string) (*misstepv1.Schedu
 		return nil, err
 	}
 	c := access.From(ctx)
-	if c.Name != one.GetOwner() && !c.May(misstepv1.Role_ROLE_ADMIN, "") {
+	if c.Name != one.GetOwner() && !c.May(misstepv1.Role_ROLE_ADMIN, access.Project(ctx)) {
 		return nil, status.Errorf(codes.PermissionDenied, "schedule %s belongs to %s: ask them or an administrator", one.GetId(),
 			one.GetOwner())
 	}

@@ -20,13 +20,16 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/custody"
 	"misstep/coordinator/notify"
+	"misstep/coordinator/projects"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/batch"
+	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/trust"
 	"misstep/coordinator/view"
 	"misstep/known"
@@ -227,8 +230,10 @@ func (s *Server) notifier() *notify.Notifier {
 	}
 }
 
-// snapshot returns what notifications are about.
-func (s *Server) snapshot(tx store.Tx) (notify.Snapshot, error) {
+// snapshot returns what notifications are about: what happens in the default project. Targets are the coordinator's, and who reads
+// them may have no role elsewhere.
+func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
+	tx := scoped.In(whole, projects.Default)
 	findings, _, err := s.view.Findings(tx, view.Selection{})
 	if err != nil {
 		return notify.Snapshot{}, err
@@ -244,7 +249,7 @@ func (s *Server) snapshot(tx store.Tx) (notify.Snapshot, error) {
 func (s *Server) Tick(ctx context.Context) error {
 	var fleet *misstepv1.Coordinators
 	tell := s.mayTell()
-	err := s.update(ctx, func(tx store.Tx, now time.Time) (err error) {
+	err := s.updateWhole(ctx, func(tx store.Tx, now time.Time) (err error) {
 		if err := s.runDue(tx, now); err != nil {
 			return err
 		}
@@ -262,17 +267,36 @@ func (s *Server) Tick(ctx context.Context) error {
 	return err
 }
 
-// read runs f in a transaction that sees one state and cannot write.
+// read runs f in a transaction that sees one state and cannot write: that of the project in which the call is made. With update it
+// is the one place that keeps projects apart; the interceptor of package access has held the call to its role there.
 func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
+	return s.readWhole(ctx, inProject(ctx, f))
+}
+
+// inProject runs f in the project of a call.
+func inProject(ctx context.Context, f func(store.Tx, time.Time) error) func(store.Tx, time.Time) error {
+	project := access.Project(ctx)
+	return func(tx store.Tx, now time.Time) error { return f(scoped.In(tx, project), now) }
+}
+
+// readWhole is read for the coordinator's own work, which is in all projects. Nothing that it reads goes into the answer to a
+// person.
+func (s *Server) readWhole(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
 	return s.toStatus(ctx, s.store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
 }
 
-// update runs f in a transaction, after everything that is due by now. Other updates may share the transaction.
+// update runs f in a transaction in the project of the call, after everything that is due by now. Other updates may share the
+// transaction.
 func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
+	return s.updateWhole(ctx, inProject(ctx, f))
+}
+
+// updateWhole is update for the coordinator's own work, which is in all projects.
+func (s *Server) updateWhole(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
 	return s.updateFor(ctx, "", f)
 }
 
-// updateFor is update for an f that reads the leases of a runner.
+// updateFor is updateWhole for an f that reads the leases of a runner.
 func (s *Server) updateFor(ctx context.Context, runner string, f func(tx store.Tx, now time.Time) error) error {
 	err := s.store.UpdateFor(ctx, runner, func(tx store.Tx) error { return f(tx, s.config.Clock()) })
 	if err == nil {

@@ -94,7 +94,7 @@ func setAside(tx store.Tx) (*misstepv1.SetAside, error) {
 // changeAside changes who is set aside, in the store and then here.
 func (s *Server) changeAside(ctx context.Context, change func(map[string]*misstepv1.OwnerSetAside, time.Time) error) error {
 	var all *misstepv1.SetAside
-	err := s.update(ctx, func(tx store.Tx, now time.Time) (err error) {
+	err := s.updateWhole(ctx, func(tx store.Tx, now time.Time) (err error) {
 		if all, err = setAside(tx); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/coordinator/steer"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/scoped"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -30,6 +31,13 @@ func (probes) Recipe(uint64) (*misstepv1.Recipe, error) { return nil, nil }
 
 // Recorded implements queue.Source.
 func (p probes) Recorded(tx store.Tx, t *store.Trial, now time.Time) error {
+	in, campaign := scoped.At(tx, t.Campaign)
+	if campaign != t.Campaign {
+		other := *t
+		other.Campaign = campaign
+		t = &other
+	}
+	tx = in
 	if strings.HasPrefix(t.Campaign, store.RetestPrefix) {
 		return p.server.recordRetest(tx, t, now)
 	}

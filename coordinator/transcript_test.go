@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -15,7 +16,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator"
+	"misstep/coordinator/access"
+	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/memory"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -28,6 +32,14 @@ func TestTranscripts(t *testing.T) {
 			s := open(t)
 			defer func() { require.NoError(t, s.Close()) }()
 			p := newPlay(s)
+			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return p.do(t, d) })
+		})
+	})
+	// The same happens in another project.
+	t.Run("project", func(t *testing.T) {
+		datadriven.Walk(t, "testdata", func(t *testing.T, file string) {
+			p := newPlay(memory.New())
+			p.project = "p"
 			datadriven.RunTest(t, file, func(t *testing.T, d *datadriven.TestData) string { return p.do(t, d) })
 		})
 	})
@@ -47,6 +59,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // play holds the actors of one transcript. Campaigns go by their names and leases by L1, L2, … in the order seen.
 type play struct {
 	store     store.Store
+	project   string
 	server    *coordinator.Server
 	now       time.Time
 	ids       *counter
@@ -57,12 +70,15 @@ type play struct {
 
 func newPlay(s store.Store) *play {
 	p := &play{
-		store: s, now: time.Unix(1_800_000_000, 0), ids: &counter{}, campaigns: map[string]string{}, leases: map[string]string{},
-		aliases: map[string]string{},
+		store: s, project: projects.Default, now: time.Unix(1_800_000_000, 0), ids: &counter{}, campaigns: map[string]string{},
+		leases: map[string]string{}, aliases: map[string]string{},
 	}
 	p.restart()
 	return p
 }
+
+// in returns the context of a call in the transcript's project.
+func (p *play) in(t *testing.T) context.Context { return access.InProject(t.Context(), p.project) }
 
 func (p *play) restart() {
 	p.server = coordinator.New(coordinator.Config{
@@ -100,7 +116,7 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 	case "status":
 		out, err = p.status(t, d.CmdArgs[0].Key)
 	case "stop":
-		_, err = p.server.StopCampaign(t.Context(), &misstepv1.StopCampaignRequest{CampaignId: p.id(d.CmdArgs[0].Key)})
+		_, err = p.server.StopCampaign(p.in(t), &misstepv1.StopCampaignRequest{CampaignId: p.id(d.CmdArgs[0].Key)})
 	case "budget":
 		req := &misstepv1.SetBudgetRequest{CampaignId: p.id(d.CmdArgs[0].Key)}
 		for _, text := range args(d, "trials") {
@@ -112,7 +128,7 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 			require.NoError(t, parseErr)
 			req.TimeLeft = durationpb.New(left)
 		}
-		_, err = p.server.SetBudget(t.Context(), req)
+		_, err = p.server.SetBudget(p.in(t), req)
 	case "trials":
 		out, err = p.trials(t, d)
 	case "findings":
@@ -123,14 +139,14 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 		out, err = p.groups(t)
 	case "merge":
 		_,
-			err = p.server.MergeFindings(t.Context(),
+			err = p.server.MergeFindings(p.in(t),
 			&misstepv1.MergeFindingsRequest{FindingId: d.CmdArgs[0].Key, IntoId: d.CmdArgs[1].Key, Reason: d.Input})
 	case "split":
-		_, err = p.server.SplitFinding(t.Context(), &misstepv1.SplitFindingRequest{FindingId: d.CmdArgs[0].Key})
+		_, err = p.server.SplitFinding(p.in(t), &misstepv1.SplitFindingRequest{FindingId: d.CmdArgs[0].Key})
 	case "undo":
 		req := &misstepv1.UndoDecisionRequest{}
 		d.MaybeScanArgs(t, "id", &req.DecisionId)
-		_, err = p.server.UndoDecision(t.Context(), req)
+		_, err = p.server.UndoDecision(p.in(t), req)
 	case "decisions":
 		out, err = p.decisions(t)
 	default:
@@ -185,7 +201,7 @@ func (p *play) submit(t *testing.T, d *datadriven.TestData) (string, error) {
 	if v := args(d, "agent"); v != nil {
 		req.AgentDigest = digest(v[0])
 	}
-	resp, err := p.server.SubmitCampaign(t.Context(), req)
+	resp, err := p.server.SubmitCampaign(p.in(t), req)
 	if err != nil {
 		return "", err
 	}
@@ -212,7 +228,7 @@ func (p *play) sync(t *testing.T, d *datadriven.TestData) (string, error) {
 		}
 		req.Held = append(req.Held, held(id, what, rest))
 	}
-	resp, err := p.server.Synchronize(t.Context(), req)
+	resp, err := p.server.Synchronize(p.in(t), req)
 	if err != nil {
 		return "", err
 	}
@@ -331,10 +347,10 @@ func truncatedAt(class string) *misstepv1.Mismatch {
 
 // status shows a campaign after the coordinator's tick, as a query a second later would.
 func (p *play) status(t *testing.T, name string) (string, error) {
-	if err := p.server.Tick(t.Context()); err != nil {
+	if err := p.server.Tick(p.in(t)); err != nil {
 		return "", err
 	}
-	resp, err := p.server.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: p.id(name)})
+	resp, err := p.server.GetCampaign(p.in(t), &misstepv1.GetCampaignRequest{CampaignId: p.id(name)})
 	if err != nil {
 		return "", err
 	}
@@ -379,7 +395,7 @@ func (p *play) trials(t *testing.T, d *datadriven.TestData) (string, error) {
 	d.MaybeScanArgs(t, "size", &req.PageSize)
 	var b strings.Builder
 	for {
-		resp, err := p.server.ListTrials(t.Context(), req)
+		resp, err := p.server.ListTrials(p.in(t), req)
 		if err != nil {
 			return "", err
 		}
@@ -400,7 +416,7 @@ func (p *play) trials(t *testing.T, d *datadriven.TestData) (string, error) {
 }
 
 func (p *play) findings(t *testing.T) (string, error) {
-	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	resp, err := p.server.ListFindings(p.in(t), &misstepv1.ListFindingsRequest{})
 	if err != nil {
 		return "", err
 	}
@@ -412,7 +428,7 @@ func (p *play) findings(t *testing.T) (string, error) {
 			fmt.Fprintf(&b, "  %s %s%s: %d of %d, %.2f to %.2f\n", r.GetJdk(), r.GetWorkload(), r.GetFlagSet(), r.GetHits(),
 				r.GetTrials(), r.GetLow(), r.GetHigh())
 		}
-		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()[:6]})
+		whole, err := p.server.GetFinding(p.in(t), &misstepv1.GetFindingRequest{FindingId: f.GetId()[:6]})
 		if err != nil {
 			return "", err
 		}
@@ -426,14 +442,14 @@ func (p *play) findings(t *testing.T) (string, error) {
 
 // labels prints which known bugs findings are, in machine-readable and in readable form.
 func (p *play) labels(t *testing.T) (string, error) {
-	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	resp, err := p.server.ListFindings(p.in(t), &misstepv1.ListFindingsRequest{})
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
 	for _, f := range resp.GetFindings() {
 		fmt.Fprintf(&b, "%s %s: %q, %s\n", f.GetId(), f.GetSignature().GetParts()[1], f.GetKnownAs(), misstepv1.KnownText(f))
-		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()})
+		whole, err := p.server.GetFinding(p.in(t), &misstepv1.GetFindingRequest{FindingId: f.GetId()})
 		if err != nil {
 			return "", err
 		}
@@ -446,7 +462,7 @@ func (p *play) labels(t *testing.T) (string, error) {
 
 // groups prints findings briefly: their aliases, what they may be the same as, and their factors.
 func (p *play) groups(t *testing.T) (string, error) {
-	resp, err := p.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	resp, err := p.server.ListFindings(p.in(t), &misstepv1.ListFindingsRequest{})
 	if err != nil {
 		return "", err
 	}
@@ -465,7 +481,7 @@ func (p *play) groups(t *testing.T) (string, error) {
 		for _, x := range f.GetFactors() {
 			fmt.Fprintf(&b, "  %s %s: %d of %d (%+d)\n", x.GetDimension(), x.GetValue(), x.GetHits(), x.GetTrials(), x.GetEffect())
 		}
-		whole, err := p.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: f.GetId()})
+		whole, err := p.server.GetFinding(p.in(t), &misstepv1.GetFindingRequest{FindingId: f.GetId()})
 		if err != nil {
 			return "", err
 		}
@@ -477,7 +493,7 @@ func (p *play) groups(t *testing.T) (string, error) {
 }
 
 func (p *play) decisions(t *testing.T) (string, error) {
-	resp, err := p.server.ListDecisions(t.Context(), &misstepv1.ListDecisionsRequest{})
+	resp, err := p.server.ListDecisions(p.in(t), &misstepv1.ListDecisionsRequest{})
 	var b strings.Builder
 	for _, d := range resp.GetDecisions() {
 		fmt.Fprintf(&b, "%d %s %s into %s at %v, undone %v: %s\n", d.GetId(), d.GetKind(), d.GetFinding(), d.GetInto(),

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"google.golang.org/protobuf/proto"
+
 	"misstep/app"
 	"misstep/app/executors"
 	"misstep/app/local"
@@ -61,7 +63,10 @@ type Result struct {
 }
 
 // Run runs the campaign until it is done or the context ends; either way the findings so far are summarised and bundled.
+// Its folder is shared with nobody, so the campaign's project does not matter.
 func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest) (*Result, error) {
+	request = proto.CloneOf(request)
+	request.GetCampaign().Project = ""
 	if err := executors.CheckPlacement(ctx, h.Installation.Home, request.GetCampaign()); err != nil {
 		return nil, err
 	}

@@ -38,11 +38,11 @@ func OpenAccess(ctx context.Context, url string, logger *slog.Logger) (misstepv1
 	}, nil
 }
 
-// within connects to a server inside this process.
-func within(server *grpc.Server) (*grpc.ClientConn, error) {
+// within connects to a server inside this process; options are further ones.
+func within(server *grpc.Server, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	pipe := bufconn.Listen(1 << 20)
 	go func() { _ = server.Serve(pipe) }() // ends with ErrServerStopped at close
-	return grpc.NewClient("passthrough:embedded", append(observe.TraceDialOptions(),
+	return grpc.NewClient("passthrough:embedded", append(append(observe.TraceDialOptions(), options...),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
 		MessageSizes)...)

@@ -71,17 +71,17 @@ func client(conn *grpc.ClientConn, close func()) *Station {
 }
 
 // Embed opens or makes the coordinator of a folder inside this process and connects to it.
-func Embed(dir string, config coordinator.Config) (*Station, error) {
-	return EmbedAt(Place{Dir: dir}, config)
+func Embed(dir string, config coordinator.Config, options ...grpc.DialOption) (*Station, error) {
+	return EmbedAt(Place{Dir: dir}, config, options...)
 }
 
 // EmbedAt is Embed for a coordinator that keeps its store or its blobs elsewhere.
-func EmbedAt(place Place, config coordinator.Config) (*Station, error) {
+func EmbedAt(place Place, config coordinator.Config, options ...grpc.DialOption) (*Station, error) {
 	s, err := Open(context.Background(), place, config, share.Policy{})
 	if err != nil {
 		return nil, err
 	}
-	conn, err := within(s.server)
+	conn, err := within(s.server, options...)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -90,12 +90,13 @@ func EmbedAt(place Place, config coordinator.Config) (*Station, error) {
 	return st, nil
 }
 
-// OpenDir opens the folder of an earlier hunt or coordinator inside this process.
-func OpenDir(dir string, config coordinator.Config) (*Station, error) {
+// OpenDir opens the folder of an earlier hunt or coordinator inside this process. Options are those of the connection to it, such as
+// access.DialOptions.
+func OpenDir(dir string, config coordinator.Config, options ...grpc.DialOption) (*Station, error) {
 	if err := CheckDir(dir); err != nil {
 		return nil, err
 	}
-	return Embed(dir, config)
+	return Embed(dir, config, options...)
 }
 
 // CheckDir returns an error unless a folder is that of a hunt or coordinator.

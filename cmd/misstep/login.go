@@ -13,7 +13,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-type loginCommand struct{ coordinatorFlags }
+type loginCommand struct{ placeFlags }
 
 // Run logs in.
 func (c *loginCommand) Run(ctx context.Context, e *env) error {
@@ -44,7 +44,7 @@ func (c *loginCommand) Run(ctx context.Context, e *env) error {
 }
 
 // remote connects to a coordinator on the network.
-func (f coordinatorFlags) remote(e *env) (*station.Station, error) {
+func (f placeFlags) remote(e *env) (*station.Station, error) {
 	if len(f.Coordinator) == 0 {
 		return nil, errors.New("give --coordinator HOST:PORT")
 	}
@@ -71,7 +71,7 @@ func grantList(grants []*misstepv1.Grant) string {
 	return strings.Join(words, ", ")
 }
 
-type logoutCommand struct{ coordinatorFlags }
+type logoutCommand struct{ placeFlags }
 
 // Run logs out.
 func (c *logoutCommand) Run(ctx context.Context, e *env) error {
@@ -91,7 +91,7 @@ func (c *logoutCommand) Run(ctx context.Context, e *env) error {
 }
 
 type whoamiCommand struct {
-	coordinatorFlags
+	placeFlags
 	JSON bool `help:"Print the caller."`
 }
 

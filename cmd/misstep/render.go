@@ -13,6 +13,7 @@ import (
 
 	"misstep/app/executors"
 	"misstep/app/station"
+	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -196,6 +197,9 @@ func frameAt(t *misstepv1.Trace, index int) string {
 // renderCampaign prints how far a campaign has come.
 func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	fmt.Fprintf(w, "campaign %s (%s): %s\n", s.GetCampaign().GetName(), s.GetId(), stateName(s.GetState()))
+	if s.GetOwner() != "" && s.GetOwner() != access.LocalName {
+		fmt.Fprintf(w, "of %s\n", s.GetOwner())
+	}
 	if s.GetScheduleId() != "" {
 		fmt.Fprintf(w, "submitted by schedule %s\n", s.GetScheduleId())
 	}

@@ -11,6 +11,7 @@ import (
 	"misstep/app/executors"
 	"misstep/app/reproduction"
 	"misstep/app/station"
+	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -117,7 +118,7 @@ func (c *reproduceStart) open(e *env) (*station.Station, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	st, err := station.OpenDir(c.Dir, station.HuntTiming(e.warnings()))
+	st, err := station.OpenDir(c.Dir, station.HuntTiming(e.warnings()), access.DialOptions(c.Project)...)
 	if err != nil {
 		unlock()
 		return nil, nil, err

@@ -19,7 +19,7 @@ import (
 
 // accountsFlags choose the coordinator, or the store of one, whose tokens and grants a command works on.
 type accountsFlags struct {
-	coordinatorFlags
+	placeFlags
 	Store string `help:"Store of a coordinator, opened directly, e.g. postgres://USER@HOST/DATABASE." placeholder:"URL" xor:"coordinator"`
 }
 
@@ -27,7 +27,7 @@ type accountsFlags struct {
 // made if there is none.
 func (f accountsFlags) open(ctx context.Context, e *env, create bool) (misstepv1.AccessServiceClient, func(), error) {
 	if len(f.Coordinator) > 0 {
-		st, err := f.coordinatorFlags.open(e)
+		st, err := f.placeFlags.open(e)
 		if err != nil {
 			return nil, nil, err
 		}

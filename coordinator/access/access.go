@@ -104,16 +104,6 @@ func (c *Caller) May(role misstepv1.Role, project string) bool {
 	return false
 }
 
-// MayAnywhere reports whether the caller has a role in at least one project.
-func (c *Caller) MayAnywhere(role misstepv1.Role) bool {
-	for _, g := range c.Grants {
-		if Includes(g.Role, role) {
-			return true
-		}
-	}
-	return false
-}
-
 // Includes reports whether whoever has one role may do what another one may.
 func Includes(has, needed misstepv1.Role) bool {
 	switch {

@@ -53,9 +53,8 @@ func TestAGrantIsForItsProjectOnly(t *testing.T) {
 	assert.True(t, c.May(hunter, "p"))
 	assert.False(t, c.May(hunter, "q"))
 	assert.False(t, c.May(hunter, ""), "in every project")
-	assert.True(t, c.MayAnywhere(hunter))
 	assert.True(t, c.May(viewer, "q"))
-	assert.False(t, c.MayAnywhere(triager))
+	assert.False(t, c.May(triager, "p"))
 	assert.True(t, access.From(t.Context()).May(admin, ""), "without a caller it is this process itself")
 }
 
@@ -146,7 +145,7 @@ func TestCallsAreRefusedWithoutTheirRole(t *testing.T) {
 		{name: "anna"},
 		{
 			name: "ben", finding: codes.PermissionDenied, blob: codes.PermissionDenied,
-			message:  "ben may not call GetFinding: it needs the role viewer in every project, granted is hunter in p; an admin can",
+			message:  "ben may not call GetFinding: it needs the role viewer in the project default, granted is hunter in p; an admin can",
 			messages: "ben may not call Read: it needs the role viewer or runner in every project",
 		},
 		{name: "r", finding: codes.PermissionDenied, message: "granted is runner"},

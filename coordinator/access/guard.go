@@ -29,6 +29,8 @@ type Call struct {
 	Caller *Caller
 	// Method by its full name.
 	Method string
+	// Project in which it was made; empty for a call that decides by no project.
+	Project string
 	// Request and Response; nil in streams and where there is none.
 	Request, Response any
 	// Err is the answer; nil is OK.
@@ -51,10 +53,10 @@ func ServerOptions(o Options) []grpc.ServerOption {
 type guard Options
 
 func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	c, err := g.admit(ctx, info.FullMethod)
-	call := Call{Caller: c, Method: info.FullMethod, Request: request}
+	c, project, err := g.admit(ctx, info.FullMethod)
+	call := Call{Caller: c, Method: info.FullMethod, Project: project, Request: request}
 	if err == nil {
-		ctx = With(ctx, c)
+		ctx = InProject(With(ctx, c), project)
 		call.Response, err = handle(ctx, request)
 	}
 	call.Err = err
@@ -63,11 +65,11 @@ func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 }
 
 func (g guard) stream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	c, err := g.admit(s.Context(), info.FullMethod)
+	c, project, err := g.admit(s.Context(), info.FullMethod)
 	if err == nil {
-		err = handle(server, &stream{ServerStream: s, ctx: With(s.Context(), c)})
+		err = handle(server, &stream{ServerStream: s, ctx: InProject(With(s.Context(), c), project)})
 	}
-	g.audit(s.Context(), Call{Caller: c, Method: info.FullMethod, Err: err})
+	g.audit(s.Context(), Call{Caller: c, Method: info.FullMethod, Project: project, Err: err})
 	return err
 }
 
@@ -85,9 +87,21 @@ type stream struct {
 
 func (s *stream) Context() context.Context { return s.ctx }
 
-// admit returns who calls, as far as that is known, and why the call is refused.
-func (g guard) admit(ctx context.Context, name string) (*Caller, error) {
+// admit returns who calls, as far as that is known, in which project, and why the call is refused.
+func (g guard) admit(ctx context.Context, name string) (c *Caller, project string, err error) {
 	method := MethodOf(name)
+	var unnamed error // why it is in no project, which only those learn who may call
+	if method.ByProject {
+		project, unnamed = projectOf(ctx)
+	}
+	if c, err = g.admitTo(ctx, name, method, project); err == nil {
+		err = unnamed
+	}
+	return c, project, err
+}
+
+// admitTo is admit for a call in a project.
+func (g guard) admitTo(ctx context.Context, name string, method Method, project string) (*Caller, error) {
 	anyone := slices.Contains(method.Roles, misstepv1.Role_ROLE_ANYONE)
 	c, err := g.authenticate(ctx)
 	nobody := &Caller{Name: Anonymous, Kind: KindUnspecified, Address: address(ctx)}
@@ -101,10 +115,10 @@ func (g guard) admit(ctx context.Context, name string) (*Caller, error) {
 		return nobody, status.Error(codes.Unauthenticated, "this coordinator asks who calls: run `misstep login`, or give a token in "+
 			"MISSTEP_TOKEN; runners give --tls-cert and --tls-key")
 	}
-	if anyone || c.satisfies(method) {
+	if anyone || c.satisfies(method, project) {
 		return c, nil
 	}
-	return c, status.Error(codes.PermissionDenied, refusal(c, name, method))
+	return c, status.Error(codes.PermissionDenied, refusal(c, name, method, project))
 }
 
 // authenticate returns nil when there is no credential.
@@ -143,10 +157,10 @@ func unauthenticated(err error) error {
 	return status.Error(codes.Unauthenticated, err.Error())
 }
 
-// satisfies reports whether the caller has one of the roles of a call.
-func (c *Caller) satisfies(m Method) bool {
+// satisfies reports whether the caller has one of the roles of a call, in its project if it decides by project.
+func (c *Caller) satisfies(m Method, project string) bool {
 	return slices.ContainsFunc(m.Roles, func(role misstepv1.Role) bool {
-		return role == misstepv1.Role_ROLE_AUTHENTICATED || c.May(role, "") || m.ByProject && c.MayAnywhere(role)
+		return role == misstepv1.Role_ROLE_AUTHENTICATED || c.May(role, project)
 	})
 }
 
@@ -159,7 +173,7 @@ var remedies = map[Kind]string{
 }
 
 // refusal says who may not do what, and what it takes.
-func refusal(c *Caller, name string, m Method) string {
+func refusal(c *Caller, name string, m Method, project string) string {
 	call := name[strings.LastIndexByte(name, '/')+1:]
 	if len(m.Roles) == 0 {
 		return fmt.Sprintf("%s: no role may call it", call)
@@ -172,8 +186,8 @@ func refusal(c *Caller, name string, m Method) string {
 		has = append(has, g.String())
 	}
 	where := " in every project"
-	if m.ByProject {
-		where = ""
+	if project != "" {
+		where = " in the project " + project
 	}
 	granted := "nothing"
 	if len(has) > 0 {

@@ -17,7 +17,7 @@ import (
 type Method struct {
 	// Roles of which the caller needs one; none refuses everybody.
 	Roles []misstepv1.Role
-	// ByProject means that a role in any project will do, as the call decides by project.
+	// ByProject means that the call is in one project, and a role there will do.
 	ByProject bool
 	// Audited means that the audit log records each call.
 	Audited bool

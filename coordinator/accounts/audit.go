@@ -73,6 +73,7 @@ func (s *Service) Record(ctx context.Context, call access.Call) {
 	e := &misstepv1.AuditEntry{
 		Caller: call.Caller.Name, Kind: call.Caller.Kind.String(), Address: call.Caller.Address, Call: call.Method,
 		Subject: subject(call.Request, call.Response), Code: codeName(status.Code(call.Err)), Count: 1,
+		Project: call.Project,
 	}
 	if call.Refused() {
 		host := e.GetAddress()

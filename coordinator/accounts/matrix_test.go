@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -16,13 +17,17 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// call makes a call with an empty request.
-func (l *lab) call(credential, name string, m protoreflect.MethodDescriptor) error {
+// call makes a call with an empty request, in a project unless that is empty.
+func (l *lab) call(credential, project, name string, m protoreflect.MethodDescriptor) error {
+	ctx := l.with(credential)
+	if project != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, access.ProjectHeader, project)
+	}
 	request, response := dynamicpb.NewMessage(m.Input()), dynamicpb.NewMessage(m.Output())
 	if !m.IsStreamingClient() && !m.IsStreamingServer() {
-		return l.conn.Invoke(l.with(credential), name, request, response)
+		return l.conn.Invoke(ctx, name, request, response)
 	}
-	stream, err := l.conn.NewStream(l.with(credential),
+	stream, err := l.conn.NewStream(ctx,
 		&grpc.StreamDesc{ClientStreams: m.IsStreamingClient(), ServerStreams: m.IsStreamingServer()}, name)
 	if err != nil {
 		return err
@@ -96,8 +101,8 @@ var letIn = map[string]string{
 	"LeaseService/Synchronize": "ra",
 }
 
-// Each call is made by each kind of caller: in every project, and with the role in one project only, which is not enough unless the
-// call decides by project itself.
+// Each call is made by each kind of caller: with the role in every project, in any of them; and with the role in the project p
+// only, in p, in another project and in none. The last role is enough in p, and only for calls that decide by project.
 func TestEachCallByEachRole(t *testing.T) {
 	l := newLab(t, nil)
 	roles := map[string]misstepv1.Role{"v": viewer, "h": hunter, "t": triager, "r": runner, "a": admin}
@@ -117,11 +122,11 @@ func TestEachCallByEachRole(t *testing.T) {
 				continue
 			}
 			about := access.Describe(m)
-			check := func(letter, credential, where string, want bool) {
+			check := func(letter, credential, where, project string, want bool) {
 				made++
-				err := l.call(credential, full, m)
+				err := l.call(credential, project, full, m)
 				refused := status.Code(err) == codes.PermissionDenied || status.Code(err) == codes.Unauthenticated
-				assert.Equal(t, want, !refused, "%s by %s%s: %v", short, letter, where, err)
+				assert.Equal(t, want, !refused, "%s by %s%s in project %q: %v", short, letter, where, project, err)
 				if refused && letter == "-" {
 					assert.Equal(t, codes.Unauthenticated, status.Code(err))
 				}
@@ -131,17 +136,22 @@ func TestEachCallByEachRole(t *testing.T) {
 				if short == "AccessService/CreateToken" && letter != "-" {
 					continue // decides by its caller's kind, see TestATokenDoesNoMoreThanItsMaker
 				}
-				check(letter, credential, "", want)
+				check(letter, credential, "", "", want)
+				check(letter, credential, "", "q", want)
 			}
 			anyone := contains(who, "n")
 			for letter, credential := range inProject {
-				if short != "AccessService/CreateToken" {
-					check(letter, credential, " in one project", contains(who, letter) && (anyone || about.ByProject))
+				if short == "AccessService/CreateToken" {
+					continue
+				}
+				check(letter, credential, " of p", "p", contains(who, letter) && (anyone || about.ByProject))
+				for _, other := range []string{"", "default", "q", "P", "p/", "@p"} {
+					check(letter, credential, " of p", other, contains(who, letter) && anyone)
 				}
 			}
 		}
 	}
-	assert.GreaterOrEqual(t, made, 11*len(letIn)-10)
+	assert.GreaterOrEqual(t, made, 47*len(letIn)-47)
 	t.Logf("%d calls made", made)
 }
 

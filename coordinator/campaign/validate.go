@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"misstep/coordinator/projects"
 	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -19,6 +20,8 @@ const (
 	maxDescription = 4096
 	maxTrials      = 1_000_000_000
 	maxTime        = 366 * 24 * time.Hour
+	maxPriority    = 3
+	maxShare       = 1000
 )
 
 var (
@@ -50,10 +53,26 @@ func Validate(c *misstepv1.Campaign) []recipe.Violation {
 	v.Violations = append(v.Violations, settings(c).Validate()...)
 	v.perturb(c)
 	v.budget(c.GetBudget())
+	v.sharing(c)
 	if _, ok := misstepv1.Strategy_name[int32(c.GetStrategy())]; !ok {
 		v.Addf("strategy", "expected round_robin or random, got number %d", c.GetStrategy())
 	}
 	return v.Violations
+}
+
+// sharing checks whose the campaign is and how much of the runners it asks for.
+func (v *validator) sharing(c *misstepv1.Campaign) {
+	if c.GetProject() != "" {
+		if err := projects.Check(c.GetProject()); err != nil {
+			v.Addf("project", "%v", err)
+		}
+	}
+	if p := c.GetPriority(); p < -maxPriority || p > maxPriority {
+		v.Addf("priority", "expected a number from -%d to %d, got %d", maxPriority, maxPriority, p)
+	}
+	if c.GetShare() > maxShare {
+		v.Addf("share", "expected a number from 1 to %d, got %d", maxShare, c.GetShare())
+	}
 }
 
 // settings returns what a campaign's trials have in common, and the alternatives in which they differ.

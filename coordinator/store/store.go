@@ -227,7 +227,9 @@ const RetestPrefix = ReproductionPrefix + "T"
 
 // Campaign is a submitted campaign with its progress.
 type Campaign struct {
-	ID         string
+	ID string
+	// Owner is the name of the caller who submitted it; empty in campaigns of older versions.
+	Owner      string
 	Submission *misstepv1.SubmitCampaignRequest
 	State      misstepv1.CampaignState
 	Submitted  time.Time

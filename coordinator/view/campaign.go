@@ -54,7 +54,7 @@ func (r Reader) Campaign(tx store.Tx, c *store.Campaign, now time.Time) (*misste
 	if due.Done {
 		c.State, c.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now
 	}
-	st.Id, st.Campaign, st.State = c.ID, c.Submission.GetCampaign(), c.State
+	st.Id, st.Owner, st.Campaign, st.State = c.ID, c.Owner, c.Submission.GetCampaign(), c.State
 	st.Submitted = timestamppb.New(c.Submitted)
 	st.ScheduleId, st.AgentDigest = c.Submission.GetScheduleId(), c.Submission.GetAgentDigest()
 	if !c.Ended.IsZero() {

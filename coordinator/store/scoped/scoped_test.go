@@ -33,9 +33,13 @@ func (s inside) in(f func(store.Tx) error) func(store.Tx) error {
 	return func(tx store.Tx) error { return f(scoped.In(tx, s.project)) }
 }
 
-func (s inside) View(ctx context.Context, f func(store.Tx) error) error { return s.Store.View(ctx, s.in(f)) }
+func (s inside) View(ctx context.Context, f func(store.Tx) error) error {
+	return s.Store.View(ctx, s.in(f))
+}
 
-func (s inside) Update(ctx context.Context, f func(store.Tx) error) error { return s.Store.Update(ctx, s.in(f)) }
+func (s inside) Update(ctx context.Context, f func(store.Tx) error) error {
+	return s.Store.Update(ctx, s.in(f))
+}
 
 // fill gives a project rows with the ids that rows of the suite of stores have. It makes some that the whole store numbers only if
 // numbered is set: the suite knows the numbers of its own.
@@ -134,7 +138,10 @@ func TestKeysAreNoIDs(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrNotFound)
 			for _, read := range []func() (int, error){
 				func() (int, error) { all, err := tx.Jobs(key); return len(all), err },
-				func() (int, error) { all, err := tx.ReadyJobs(store.ReadyFilter{Campaign: key, Limit: 9}); return len(all), err },
+				func() (int, error) {
+					all, err := tx.ReadyJobs(store.ReadyFilter{Campaign: key, Limit: 9})
+					return len(all), err
+				},
 				func() (int, error) { n, err := tx.CountJobs(key); return int(n), err },
 				func() (int, error) { n, err := tx.CountLeases(key); return int(n), err },
 				func() (int, error) { all, err := tx.Leases(store.LeaseFilter{Campaign: key}); return len(all), err },

@@ -8,7 +8,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes, strategy_state"
+const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes, strategy_state, owner"
 
 var putCampaign = upsert("campaigns", "id", campaignColumns)
 
@@ -24,7 +24,7 @@ func (t *Tx) PutCampaign(c *store.Campaign) error {
 	}
 	return t.Exec("store campaign "+c.ID, putCampaign,
 		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally, c.Probes,
-		c.StrategyState)
+		c.StrategyState, c.Owner)
 }
 
 func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
@@ -35,7 +35,8 @@ func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
 		submitted, ended  int64
 		next, turn        int64
 	)
-	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes, &c.StrategyState); err != nil {
+	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes, &c.StrategyState,
+		&c.Owner); err != nil {
 		return nil, err
 	}
 	c.State, c.Submitted, c.Ended = misstepv1.CampaignState(state), fromNanos(submitted), fromNanos(ended)

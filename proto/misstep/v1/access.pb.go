@@ -1154,7 +1154,9 @@ type AuditEntry struct {
 	// code of the answer, such as "OK" or "PERMISSION_DENIED".
 	Code string `protobuf:"bytes,8,opt,name=code,proto3" json:"code,omitempty"`
 	// count of calls that the entry stands for: calls of one caller that are refused alike within a minute share an entry.
-	Count         uint64 `protobuf:"varint,9,opt,name=count,proto3" json:"count,omitempty"`
+	Count uint64 `protobuf:"varint,9,opt,name=count,proto3" json:"count,omitempty"`
+	// project in which the call was made; empty for a call that decides by no project, and where calls were refused alike.
+	Project       string `protobuf:"bytes,10,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1250,6 +1252,13 @@ func (x *AuditEntry) GetCount() uint64 {
 		return x.Count
 	}
 	return 0
+}
+
+func (x *AuditEntry) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
 }
 
 // ListAuditRequest selects entries.
@@ -1413,8 +1422,8 @@ var (
 	//
 	// repeated misstep.v1.Role role = 50467;
 	E_Role = &file_misstep_v1_access_proto_extTypes[0]
-	// by_project means that the call itself decides by the projects of what it touches, so a role in any project is enough to begin
-	// with. Any other call needs its role in every project.
+	// by_project means that the call is in the project that its header "misstep-project" names, or else in "default", and needs its
+	// role there. Any other call needs its role in every project.
 	//
 	// optional bool by_project = 50468;
 	E_ByProject = &file_misstep_v1_access_proto_extTypes[1]
@@ -1487,7 +1496,7 @@ const file_misstep_v1_access_proto_rawDesc = "" +
 	"\x06tokens\x18\x01 \x03(\v2\x11.misstep.v1.TokenR\x06tokens\"\x13\n" +
 	"\x11ListAccessRequest\"E\n" +
 	"\x12ListAccessResponse\x12/\n" +
-	"\x06access\x18\x01 \x03(\v2\x17.misstep.v1.AccessGrantR\x06access\"\xe6\x01\n" +
+	"\x06access\x18\x01 \x03(\v2\x17.misstep.v1.AccessGrantR\x06access\"\x80\x02\n" +
 	"\n" +
 	"AuditEntry\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
@@ -1498,7 +1507,9 @@ const file_misstep_v1_access_proto_rawDesc = "" +
 	"\x04call\x18\x06 \x01(\tR\x04call\x12\x18\n" +
 	"\asubject\x18\a \x01(\tR\asubject\x12\x12\n" +
 	"\x04code\x18\b \x01(\tR\x04code\x12\x14\n" +
-	"\x05count\x18\t \x01(\x04R\x05count\"\x82\x01\n" +
+	"\x05count\x18\t \x01(\x04R\x05count\x12\x18\n" +
+	"\aproject\x18\n" +
+	" \x01(\tR\aproject\"\x82\x01\n" +
 	"\x10ListAuditRequest\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x16\n" +

@@ -692,7 +692,10 @@ type CampaignStatus struct {
 	// schedule_id of the schedule that submitted it; empty when somebody did.
 	ScheduleId string `protobuf:"bytes,40,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	// agent_digest is that of the agent with which its trials run, which only runners that have it can; empty is each runner's own.
-	AgentDigest   string `protobuf:"bytes,50,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	AgentDigest string `protobuf:"bytes,50,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	// owner is the name of the caller who submitted it, or whose schedule did; empty for campaigns of older versions. Besides admins
+	// only the owner stops it and changes its budget.
+	Owner         string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -863,6 +866,13 @@ func (x *CampaignStatus) GetScheduleId() string {
 func (x *CampaignStatus) GetAgentDigest() string {
 	if x != nil {
 		return x.AgentDigest
+	}
+	return ""
+}
+
+func (x *CampaignStatus) GetOwner() string {
+	if x != nil {
+		return x.Owner
 	}
 	return ""
 }
@@ -3720,7 +3730,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xc3\a\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xd9\a\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -3744,7 +3754,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x12\x1f\n" +
 	"\vschedule_id\x18( \x01(\tR\n" +
 	"scheduleId\x12!\n" +
-	"\fagent_digest\x182 \x01(\tR\vagentDigest\x1a;\n" +
+	"\fagent_digest\x182 \x01(\tR\vagentDigest\x12\x14\n" +
+	"\x05owner\x18< \x01(\tR\x05owner\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
@@ -3941,37 +3952,34 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xf8\x10\n" +
-	"\fAdminService\x12b\n" +
-	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12[\n" +
-	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\x05\x9a\xd2\x18\x01\x01\x12U\n" +
-	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\"\x05\x9a\xd2\x18\x01\x01\x12R\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xd0\x11\n" +
+	"\fAdminService\x12f\n" +
+	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
+	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12Y\n" +
+	"\vGetCampaign\x12\x1e.misstep.v1.GetCampaignRequest\x1a\x1f.misstep.v1.GetCampaignResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12V\n" +
 	"\n" +
-	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\"\x05\x9a\xd2\x18\x01\x01\x12\\\n" +
-	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12S\n" +
-	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12U\n" +
-	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\x05\x9a\xd2\x18\x01\x01\x12V\n" +
+	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12`\n" +
+	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12W\n" +
+	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12Y\n" +
+	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12V\n" +
 	"\n" +
-	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12X\n" +
-	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\"\x05\x9a\xd2\x18\x01\x01\x12L\n" +
-	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\"\x05\x9a\xd2\x18\x01\x01\x12R\n" +
+	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12\\\n" +
+	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12P\n" +
+	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12V\n" +
 	"\n" +
-	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\"\x05\x9a\xd2\x18\x01\x01\x12_\n" +
-	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12\\\n" +
-	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12\\\n" +
-	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12[\n" +
-	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\"\x05\x9a\xd2\x18\x01\x01\x12\\\n" +
-	"\fPutKnownBugs\x12\x1f.misstep.v1.PutKnownBugsRequest\x1a .misstep.v1.PutKnownBugsResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12b\n" +
-	"\x0eRemoveKnownBug\x12!.misstep.v1.RemoveKnownBugRequest\x1a\".misstep.v1.RemoveKnownBugResponse\"\t\x9a\xd2\x18\x01\x03\xa8\xd2\x18\x01\x12[\n" +
-	"\rListKnownBugs\x12 .misstep.v1.ListKnownBugsRequest\x1a!.misstep.v1.ListKnownBugsResponse\"\x05\x9a\xd2\x18\x01\x01\x12l\n" +
-	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\"\n" +
-	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01\x12a\n" +
-	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\"\x05\x9a\xd2\x18\x01\x01\x12g\n" +
-	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\"\x05\x9a\xd2\x18\x01\x01\x12o\n" +
-	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponse\"\n" +
-	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01\x12Z\n" +
-	"\vRecordClean\x12\x1e.misstep.v1.RecordCleanRequest\x1a\x1f.misstep.v1.RecordCleanResponse\"\n" +
-	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12c\n" +
+	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
+	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
+	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
+	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12`\n" +
+	"\fPutKnownBugs\x12\x1f.misstep.v1.PutKnownBugsRequest\x1a .misstep.v1.PutKnownBugsResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12f\n" +
+	"\x0eRemoveKnownBug\x12!.misstep.v1.RemoveKnownBugRequest\x1a\".misstep.v1.RemoveKnownBugResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
+	"\rListKnownBugs\x12 .misstep.v1.ListKnownBugsRequest\x1a!.misstep.v1.ListKnownBugsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12p\n" +
+	"\x11StartReproduction\x12$.misstep.v1.StartReproductionRequest\x1a%.misstep.v1.StartReproductionResponse\"\x0e\x9a\xd2\x18\x02\x02\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12e\n" +
+	"\x0fGetReproduction\x12\".misstep.v1.GetReproductionRequest\x1a#.misstep.v1.GetReproductionResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12k\n" +
+	"\x11ListReproductions\x12$.misstep.v1.ListReproductionsRequest\x1a%.misstep.v1.ListReproductionsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12s\n" +
+	"\x12CancelReproduction\x12%.misstep.v1.CancelReproductionRequest\x1a&.misstep.v1.CancelReproductionResponse\"\x0e\x9a\xd2\x18\x02\x02\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12^\n" +
+	"\vRecordClean\x12\x1e.misstep.v1.RecordCleanRequest\x1a\x1f.misstep.v1.RecordCleanResponse\"\x0e\x9a\xd2\x18\x02\x02\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_admin_proto_rawDescOnce sync.Once

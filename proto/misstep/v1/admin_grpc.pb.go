@@ -64,6 +64,10 @@ const (
 // ends when its budget is spent; StopCampaign ends it earlier. There is no call to change one that runs: its findings and rates
 // would no longer say what was tried. Submit another one instead.
 //
+// Projects. Each call is in one project: the one that the header "misstep-project" names, or else "default". It sees the campaigns,
+// trials, findings, decisions, known bugs and reproductions of that project and no others, whatever ids it names, and needs its role
+// there. Rates count the project's own trials. Runners and the shared catalogue serve all projects.
+//
 // Runners. They register by calling Synchronize, and are forgotten when they stop calling; ListRunners shows those that are alive,
 // to explain trials that wait for a capability.
 //
@@ -392,6 +396,10 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 // GetCampaign shows how far it has come, ListTrials what each finished trial gave, page by page while more of them end. A campaign
 // ends when its budget is spent; StopCampaign ends it earlier. There is no call to change one that runs: its findings and rates
 // would no longer say what was tried. Submit another one instead.
+//
+// Projects. Each call is in one project: the one that the header "misstep-project" names, or else "default". It sees the campaigns,
+// trials, findings, decisions, known bugs and reproductions of that project and no others, whatever ids it names, and needs its role
+// there. Rates count the project's own trials. Runners and the shared catalogue serve all projects.
 //
 // Runners. They register by calling Synchronize, and are forgotten when they stop calling; ListRunners shows those that are alive,
 // to explain trials that wait for a capability.

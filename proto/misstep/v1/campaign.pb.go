@@ -114,7 +114,16 @@ type Campaign struct {
 	Evidence string `protobuf:"bytes,15,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	// profiler lists alternatives of a profiler that runs in the JVM; none means one alternative, no profiler. JDKs that lack one are
 	// left out of the product for it.
-	Profiler      []*Profiler `protobuf:"bytes,16,rep,name=profiler,proto3" json:"profiler,omitempty"`
+	Profiler []*Profiler `protobuf:"bytes,16,rep,name=profiler,proto3" json:"profiler,omitempty"`
+	// project that the campaign belongs to, with its findings; empty is the project of the call that submits it. Whoever has no role
+	// in it sees nothing of it.
+	Project string `protobuf:"bytes,17,opt,name=project,proto3" json:"project,omitempty"`
+	// priority among the campaigns of one owner, from -3 to 3: each step weighs as much as eight times the share. It takes nothing
+	// from other people.
+	Priority int32 `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"`
+	// share of the owner's part of the runners that the campaign gets, in proportion to the shares of the owner's other campaigns: 1
+	// to 1,000; 0 is 1.
+	Share         uint32 `protobuf:"varint,19,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,6 +268,27 @@ func (x *Campaign) GetProfiler() []*Profiler {
 		return x.Profiler
 	}
 	return nil
+}
+
+func (x *Campaign) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Campaign) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Campaign) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
 }
 
 // CampaignWorkload chooses a workload of the catalogue.
@@ -459,7 +489,7 @@ var File_misstep_v1_campaign_proto protoreflect.FileDescriptor
 const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\n" +
 	"\x19misstep/v1/campaign.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xa2\x05\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xee\x05\n" +
 	"\bCampaign\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -477,7 +507,10 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\bstrategy\x18\r \x01(\x0e2\x14.misstep.v1.StrategyR\bstrategy\x12\x1a\n" +
 	"\bexecutor\x18\x0e \x01(\tR\bexecutor\x12\x1a\n" +
 	"\bevidence\x18\x0f \x01(\tR\bevidence\x120\n" +
-	"\bprofiler\x18\x10 \x03(\v2\x14.misstep.v1.ProfilerR\bprofiler\"\x83\x01\n" +
+	"\bprofiler\x18\x10 \x03(\v2\x14.misstep.v1.ProfilerR\bprofiler\x12\x18\n" +
+	"\aproject\x18\x11 \x01(\tR\aproject\x12\x1a\n" +
+	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12\x14\n" +
+	"\x05share\x18\x13 \x01(\rR\x05share\"\x83\x01\n" +
 	"\x10CampaignWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +

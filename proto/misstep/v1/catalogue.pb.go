@@ -982,12 +982,12 @@ const file_misstep_v1_catalogue_proto_rawDesc = "" +
 	"\rCatalogueKind\x12\x1e\n" +
 	"\x1aCATALOGUE_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12CATALOGUE_KIND_JDK\x10\x01\x12\x1b\n" +
-	"\x17CATALOGUE_KIND_WORKLOAD\x10\x022\xc4\x03\n" +
-	"\x10CatalogueService\x12k\n" +
-	"\x11AddCatalogueEntry\x12$.misstep.v1.AddCatalogueEntryRequest\x1a%.misstep.v1.AddCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12p\n" +
-	"\x14ListCatalogueEntries\x12'.misstep.v1.ListCatalogueEntriesRequest\x1a(.misstep.v1.ListCatalogueEntriesResponse\"\x05\x9a\xd2\x18\x01\x01\x12t\n" +
-	"\x14RemoveCatalogueEntry\x12'.misstep.v1.RemoveCatalogueEntryRequest\x1a(.misstep.v1.RemoveCatalogueEntryResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12[\n" +
-	"\rCheckCampaign\x12 .misstep.v1.CheckCampaignRequest\x1a!.misstep.v1.CheckCampaignResponse\"\x05\x9a\xd2\x18\x01\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x17CATALOGUE_KIND_WORKLOAD\x10\x022\xd4\x03\n" +
+	"\x10CatalogueService\x12o\n" +
+	"\x11AddCatalogueEntry\x12$.misstep.v1.AddCatalogueEntryRequest\x1a%.misstep.v1.AddCatalogueEntryResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12t\n" +
+	"\x14ListCatalogueEntries\x12'.misstep.v1.ListCatalogueEntriesRequest\x1a(.misstep.v1.ListCatalogueEntriesResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12x\n" +
+	"\x14RemoveCatalogueEntry\x12'.misstep.v1.RemoveCatalogueEntryRequest\x1a(.misstep.v1.RemoveCatalogueEntryResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
+	"\rCheckCampaign\x12 .misstep.v1.CheckCampaignRequest\x1a!.misstep.v1.CheckCampaignResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_catalogue_proto_rawDescOnce sync.Once

@@ -993,13 +993,13 @@ const file_misstep_v1_schedule_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"k\n" +
 	"\x13ListRetestsResponse\x12,\n" +
 	"\aretests\x18\x01 \x03(\v2\x12.misstep.v1.RetestR\aretests\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xee\x03\n" +
-	"\x0fScheduleService\x12b\n" +
-	"\x0eCreateSchedule\x12!.misstep.v1.CreateScheduleRequest\x1a\".misstep.v1.CreateScheduleResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12[\n" +
-	"\rListSchedules\x12 .misstep.v1.ListSchedulesRequest\x1a!.misstep.v1.ListSchedulesResponse\"\x05\x9a\xd2\x18\x01\x01\x12_\n" +
-	"\rPauseSchedule\x12 .misstep.v1.PauseScheduleRequest\x1a!.misstep.v1.PauseScheduleResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12b\n" +
-	"\x0eRemoveSchedule\x12!.misstep.v1.RemoveScheduleRequest\x1a\".misstep.v1.RemoveScheduleResponse\"\t\x9a\xd2\x18\x01\x02\xa8\xd2\x18\x01\x12U\n" +
-	"\vListRetests\x12\x1e.misstep.v1.ListRetestsRequest\x1a\x1f.misstep.v1.ListRetestsResponse\"\x05\x9a\xd2\x18\x01\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x82\x04\n" +
+	"\x0fScheduleService\x12f\n" +
+	"\x0eCreateSchedule\x12!.misstep.v1.CreateScheduleRequest\x1a\".misstep.v1.CreateScheduleResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
+	"\rListSchedules\x12 .misstep.v1.ListSchedulesRequest\x1a!.misstep.v1.ListSchedulesResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12c\n" +
+	"\rPauseSchedule\x12 .misstep.v1.PauseScheduleRequest\x1a!.misstep.v1.PauseScheduleResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12f\n" +
+	"\x0eRemoveSchedule\x12!.misstep.v1.RemoveScheduleRequest\x1a\".misstep.v1.RemoveScheduleResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12Y\n" +
+	"\vListRetests\x12\x1e.misstep.v1.ListRetestsRequest\x1a\x1f.misstep.v1.ListRetestsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_schedule_proto_rawDescOnce sync.Once
