@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/access"
+	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
 	"misstep/internal/interval"
@@ -70,7 +71,7 @@ func (s *Server) StartReproduction(
 		if req.GetAgentDigest() != "" {
 			spec.Recipe.AgentDigest = req.GetAgentDigest()
 		}
-		if err := tx.PutCampaign(&store.Campaign{
+		if err := queue.Begin(tx, &store.Campaign{
 			ID: resp.GetReproductionId(), Owner: access.From(ctx).Name, Probes: true,
 			State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now, Tally: &misstepv1.CampaignStatus{},
 			Submission: &misstepv1.SubmitCampaignRequest{

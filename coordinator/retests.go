@@ -66,7 +66,7 @@ func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.Catalog
 	}
 	s.config.Logger.Info("reproducers are repeated on a new build", slog.String("jdk", e.GetName()),
 		slog.Int("reproducers", int(n)), slog.String("retest", id))
-	return n, tx.PutCampaign(&store.Campaign{
+	return n, queue.Begin(tx, &store.Campaign{
 		ID: id, Probes: true, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
 		Tally: &misstepv1.CampaignStatus{}, Submission: submission,
 	})

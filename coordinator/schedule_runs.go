@@ -11,6 +11,7 @@ import (
 
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/projects"
+	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/timetable"
@@ -92,7 +93,7 @@ func startCampaign(tx store.Tx, c *store.Campaign, used []*misstepv1.CatalogueEn
 		return err
 	}
 	c.State, c.Tally = misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, &misstepv1.CampaignStatus{}
-	return tx.PutCampaign(c)
+	return queue.Begin(tx, c)
 }
 
 // seedOf returns the seed of a schedule's next run: no two runs, and no two schedules of one campaign, repeat each other.

@@ -1,12 +1,13 @@
 package queue
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
 
+	"misstep/coordinator/queue/fair"
 	"misstep/coordinator/store"
+	"misstep/coordinator/store/scoped"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )
@@ -19,37 +20,30 @@ type Runner struct {
 	Capabilities []string
 }
 
-// Grant leases up to n trials to a runner. Campaigns share runners fairly: the one with the fewest running trials is next, among
-// equals the one served longest ago. Within a campaign, trials that wait for another attempt come first. Trials that need a
-// capability that the runner lacks wait for another runner.
+// Grant leases up to n trials to a runner. People share runners fairly, and each person's campaigns theirs, see package fair.
+// Within a campaign, trials that wait for another attempt come first. Trials that need a capability that the runner lacks wait for
+// another runner.
 func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.Lease, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	campaigns, err := tx.Campaigns(true)
+	campaigns, claims, err := claimants(tx)
 	if err != nil {
 		return nil, err
 	}
-	campaigns = slices.DeleteFunc(campaigns, func(c *store.Campaign) bool {
+	without := make([]bool, len(campaigns)) // of trials for this runner now
+	for i, c := range campaigns {
 		agent := c.Submission.GetAgentDigest()
-		return timeIsOver(c, now) || agent != "" && agent != r.AgentDigest
-	})
-	running := make(map[string]uint64, len(campaigns))
-	var turn uint64
-	for _, c := range campaigns {
-		if running[c.ID], err = tx.CountLeases(c.ID); err != nil {
-			return nil, err
-		}
-		turn = max(turn, c.Turn)
+		without[i] = timeIsOver(c, now) || agent != "" && agent != r.AgentDigest
 	}
-	slices.Reverse(campaigns) // oldest first, so that the stable sort below keeps equals in the order of submission
 	changed := map[string]*store.Campaign{}
 	var granted []*store.Lease
-	for uint32(len(granted)) < n && len(campaigns) > 0 {
-		slices.SortStableFunc(campaigns, func(a, b *store.Campaign) int {
-			return cmp.Or(cmp.Compare(running[a.ID], running[b.ID]), cmp.Compare(a.Turn, b.Turn))
-		})
-		c := campaigns[0]
+	for uint32(len(granted)) < n {
+		i := fair.Next(claims, func(i int) bool { return !without[i] })
+		if i < 0 {
+			break
+		}
+		c := campaigns[i]
 		before := c.Next
 		l, err := q.next(tx, c, r, now)
 		if err != nil {
@@ -59,13 +53,12 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 			changed[c.ID] = c
 		}
 		if l == nil {
-			campaigns = campaigns[1:]
+			without[i] = true
 			continue
 		}
 		granted = append(granted, l)
-		running[c.ID]++
-		turn++
-		c.Turn = turn
+		fair.Served(claims, i)
+		c.Turn, c.OwnerTurn = claims[i].Turn, claims[i].OwnerTurn
 		changed[c.ID] = c
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
@@ -74,6 +67,38 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 		}
 	}
 	return granted, nil
+}
+
+// claimants returns the running campaigns, oldest first, with what they claim of the runners.
+func claimants(tx store.Tx) ([]*store.Campaign, []fair.Claim, error) {
+	all, err := tx.Campaigns(true)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Reverse(all)
+	claims := make([]fair.Claim, len(all))
+	for i, c := range all {
+		running, err := tx.CountLeases(c.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		spec := c.Submission.GetCampaign()
+		claims[i] = fair.Claim{
+			Owner: c.Owner, Weight: fair.Weight(spec.GetPriority(), spec.GetShare()), Running: running, Turn: c.Turn,
+			OwnerTurn: c.OwnerTurn,
+		}
+	}
+	return all, claims, nil
+}
+
+// Begin stores a new campaign, whose first turn comes after those of the campaigns that run.
+func Begin(tx store.Tx, c *store.Campaign) error {
+	_, claims, err := claimants(scoped.Whole(tx))
+	if err != nil {
+		return err
+	}
+	c.Turn, c.OwnerTurn = fair.Begin(claims, c.Owner)
+	return tx.PutCampaign(c)
 }
 
 // maxPassedOver bounds the trials of a campaign that wait at once because the runners that asked could not run them.

@@ -240,8 +240,9 @@ type Campaign struct {
 	Probes bool
 	// Next is the index of the next trial to be made.
 	Next uint64
-	// Turn orders campaigns by their last grant; the lowest is served first.
-	Turn uint64
+	// Turn orders the campaigns of an owner that are equal otherwise, and OwnerTurn the owners, see package fair. The lowest is
+	// served first.
+	Turn, OwnerTurn uint64
 	// StrategyState is the state of the campaign's strategy between two results (see package steer); nil when it has none.
 	StrategyState []byte
 	// Tally sums up the finished trials: outcomes, failed, cancelled, retries, checks, signals and finding_ids; nothing else is

@@ -8,7 +8,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes, strategy_state, owner"
+const campaignColumns = "id, submission, state, submitted, ended, next, turn, tally, probes, strategy_state, owner, owner_turn"
 
 var putCampaign = upsert("campaigns", "id", campaignColumns)
 
@@ -24,7 +24,7 @@ func (t *Tx) PutCampaign(c *store.Campaign) error {
 	}
 	return t.Exec("store campaign "+c.ID, putCampaign,
 		c.ID, submission, int32(c.State), nanos(c.Submitted), nanos(c.Ended), int64(c.Next), int64(c.Turn), tally, c.Probes,
-		c.StrategyState, c.Owner)
+		c.StrategyState, c.Owner, int64(c.OwnerTurn))
 }
 
 func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
@@ -34,13 +34,14 @@ func scanCampaign(scan func(...any) error) (*store.Campaign, error) {
 		state             int32
 		submitted, ended  int64
 		next, turn        int64
+		ownerTurn         int64
 	)
 	if err := scan(&c.ID, &submission, &state, &submitted, &ended, &next, &turn, &tally, &c.Probes, &c.StrategyState,
-		&c.Owner); err != nil {
+		&c.Owner, &ownerTurn); err != nil {
 		return nil, err
 	}
 	c.State, c.Submitted, c.Ended = misstepv1.CampaignState(state), fromNanos(submitted), fromNanos(ended)
-	c.Next, c.Turn = uint64(next), uint64(turn)
+	c.Next, c.Turn, c.OwnerTurn = uint64(next), uint64(turn), uint64(ownerTurn)
 	var err1, err2 error
 	c.Submission, err1 = Unmarshal(submission, &misstepv1.SubmitCampaignRequest{})
 	c.Tally, err2 = Unmarshal(tally, &misstepv1.CampaignStatus{})

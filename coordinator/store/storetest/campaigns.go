@@ -29,8 +29,8 @@ func campaigns(t *testing.T, s store.Store) {
 		equal(t, old.Tally, got.Tally)
 		assert.Equal(t, old.Submitted.UTC(), got.Submitted)
 		assert.Equal(t, []byte("state-C1"), got.StrategyState)
-		assert.Equal(t, []any{old.ID, "owner-C1", old.State, old.Next, old.Turn, true},
-			[]any{got.ID, got.Owner, got.State, got.Next, got.Turn, got.Ended.IsZero()})
+		assert.Equal(t, []any{old.ID, "owner-C1", old.State, old.Next, old.Turn, uint64(8), true},
+			[]any{got.ID, got.Owner, got.State, got.Next, got.Turn, got.OwnerTurn, got.Ended.IsZero()})
 
 		got, err = tx.Campaign("C3")
 		require.NoError(t, err)

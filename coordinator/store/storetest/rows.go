@@ -30,7 +30,7 @@ func equal(t *testing.T, want, got proto.Message) {
 func campaign(id string, age time.Duration) *store.Campaign {
 	return &store.Campaign{
 		ID: id, Owner: "owner-" + id, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: t0.Add(-age), Next: 3,
-		Turn:          7,
+		Turn: 7, OwnerTurn: 8,
 		StrategyState: []byte("state-" + id),
 		Submission:    &misstepv1.SubmitCampaignRequest{Campaign: &misstepv1.Campaign{Name: "name-" + id, Seed: 1<<64 - 1}},
 		Tally:         &misstepv1.CampaignStatus{Outcomes: map[string]uint64{"clean": 2}},

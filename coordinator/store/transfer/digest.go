@@ -50,7 +50,8 @@ func Tables(tx store.Loader) ([]Table, error) {
 	}{
 		{"campaigns", func(r *rows) error {
 			for _, c := range campaigns {
-				r.row(c.ID, c.Owner, c.Submission, int64(c.State), c.Submitted, c.Ended, c.Probes, c.Next, c.Turn, c.StrategyState, c.Tally)
+				r.row(c.ID, c.Owner, c.Submission, int64(c.State), c.Submitted, c.Ended, c.Probes, c.Next, c.Turn, c.OwnerTurn,
+					c.StrategyState, c.Tally)
 			}
 			return nil
 		}},
