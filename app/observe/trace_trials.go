@@ -80,12 +80,13 @@ func startRecords(req *misstepv1.SynchronizeRequest) (spans []trace.Span) {
 // link sets the span of the submission in each lease.
 func (t *trialTraces) link(ctx context.Context, leases []*misstepv1.Lease) {
 	for _, l := range leases {
-		l.TraceParent = t.parent(ctx, l.GetCampaignId())
+		l.TraceParent = t.parent(ctx, l)
 	}
 }
 
-// parent returns the span of a campaign's submission, "" when it has none or the store does not answer.
-func (t *trialTraces) parent(ctx context.Context, campaign string) string {
+// parent returns the span of the submission of a lease's campaign, "" when it has none or the store does not answer.
+func (t *trialTraces) parent(ctx context.Context, of *misstepv1.Lease) string {
+	campaign := of.GetCampaignId()
 	t.mu.Lock()
 	parent, known := t.parents[campaign]
 	t.mu.Unlock()
@@ -93,7 +94,11 @@ func (t *trialTraces) parent(ctx context.Context, campaign string) string {
 		return parent
 	}
 	err := t.store.View(ctx, func(tx store.Tx) error {
-		c, err := tx.Campaign(campaign)
+		l, err := tx.Lease(of.GetId()) // which knows the project
+		if err != nil {
+			return err
+		}
+		c, err := tx.Campaign(l.Job.Campaign)
 		if err == nil {
 			parent = c.Submission.GetTraceParent()
 		}
