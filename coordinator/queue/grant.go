@@ -36,10 +36,11 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 		agent := c.Submission.GetAgentDigest()
 		without[i] = timeIsOver(c, now) || agent != "" && agent != r.AgentDigest
 	}
+	round := fair.NewRound(claims)
 	changed := map[string]*store.Campaign{}
 	var granted []*store.Lease
 	for uint32(len(granted)) < n {
-		i := fair.Next(claims, func(i int) bool { return !without[i] })
+		i := round.Next(func(i int) bool { return !without[i] })
 		if i < 0 {
 			break
 		}
@@ -57,7 +58,7 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 			continue
 		}
 		granted = append(granted, l)
-		fair.Served(claims, i)
+		round.Served(i)
 		c.Turn, c.OwnerTurn = claims[i].Turn, claims[i].OwnerTurn
 		changed[c.ID] = c
 	}

@@ -7,7 +7,10 @@
 // who are there, so that nobody gets ahead by leaving and coming back, and whoever had nothing to run catches up a few turns only.
 package fair
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 const (
 	// unit is the advance of a turn by weight 1. Weights of campaigns are up to 1,000 × 8⁶, which is a little less.
@@ -64,54 +67,59 @@ func floor(all []side) uint64 {
 	return latest - min(latest, behind*longest)
 }
 
-// owners returns the people, in the order of their oldest claims.
-func owners(all []Claim) (people []side, of map[string]int) {
-	of = map[string]int{}
+// Round is one state of the claims, from which slots are given one after the other.
+type Round struct {
+	// Claims, the oldest first; Served changes them.
+	Claims []Claim
+	people []side
+	of     []int   // index of its owner by claim
+	own    [][]int // claims by owner
+}
+
+// NewRound returns a round; it keeps the claims.
+func NewRound(all []Claim) *Round {
+	r := &Round{Claims: all, of: make([]int, len(all))}
+	index := make(map[string]int, 8)
 	for i, c := range all {
-		k, known := of[c.Owner]
+		k, known := index[c.Owner]
 		if !known {
-			k = len(people)
-			of[c.Owner] = k
-			people = append(people, side{first: i})
+			k = len(r.people)
+			index[c.Owner] = k
+			r.people, r.own = append(r.people, side{first: i}), append(r.own, nil)
 		}
-		p := &people[k]
+		p := &r.people[k]
 		p.weight, p.running, p.turn = max(p.weight, c.Share, 1), p.running+c.Running, max(p.turn, c.OwnerTurn)
+		r.of[i], r.own[k] = k, append(r.own[k], i)
 	}
-	return people, of
+	return r
+}
+
+// Next returns the index of the claim that gets the next slot, among those that may have one; -1 when there are none. Those that may
+// have none still count for what their owners hold.
+func (r *Round) Next(may func(i int) bool) int {
+	person := best(r.people, func(k int) bool { return slices.ContainsFunc(r.own[k], may) })
+	if person < 0 {
+		return -1
+	}
+	own := r.campaigns(person)
+	return own[best(own, func(k int) bool { return may(own[k].first) })].first
 }
 
 // campaigns returns the claims of an owner.
-func campaigns(all []Claim, owner string) (own []side) {
-	for i, c := range all {
-		if c.Owner == owner {
-			own = append(own, side{c.Weight, c.Running, c.Turn, i})
-		}
+func (r *Round) campaigns(person int) []side {
+	own := make([]side, len(r.own[person]))
+	for k, i := range r.own[person] {
+		c := r.Claims[i]
+		own[k] = side{c.Weight, c.Running, c.Turn, i}
 	}
 	return own
 }
 
-// Next returns the index of the claim that gets the next slot, among those that may have one; -1 when there are none. The oldest
-// claims come first. Those that may have none still count for what their owners hold.
-func Next(all []Claim, may func(i int) bool) int {
-	people, of := owners(all)
-	able := make([]bool, len(people))
-	for i, c := range all {
-		able[of[c.Owner]] = able[of[c.Owner]] || may(i)
-	}
-	person := best(people, func(k int) bool { return able[k] })
-	if person < 0 {
-		return -1
-	}
-	own := campaigns(all, all[people[person].first].Owner)
-	chosen := best(own, func(k int) bool { return may(own[k].first) })
-	return own[chosen].first
-}
-
 // best returns the index of the first in order among those that may; -1 for none.
 func best(all []side, may func(int) bool) int {
-	lowest, found := floor(all), -1
+	earliest, found := floor(all), -1
 	for k := range all {
-		if may(k) && (found < 0 || compare(all[k], all[found], lowest) < 0) {
+		if (found < 0 || compare(all[k], all[found], earliest) < 0) && may(k) {
 			found = k
 		}
 	}
@@ -119,28 +127,28 @@ func best(all []side, may func(int) bool) int {
 }
 
 // Served notes that the i-th claim got a slot: it changes that claim only.
-func Served(all []Claim, i int) {
-	c := &all[i]
-	people, of := owners(all)
-	p := people[of[c.Owner]]
-	own := campaigns(all, c.Owner)
-	c.OwnerTurn = max(p.turn, floor(people)) + step(p.weight)
-	c.Turn = max(c.Turn, floor(own)) + step(c.Weight)
+func (r *Round) Served(i int) {
+	c, p := &r.Claims[i], &r.people[r.of[i]]
+	c.OwnerTurn = max(p.turn, floor(r.people)) + step(p.weight)
+	c.Turn = max(c.Turn, floor(r.campaigns(r.of[i]))) + step(c.Weight)
 	c.Running++
+	p.turn = c.OwnerTurn
+	p.running++
 }
 
 // Begin returns the turns of a newcomer of an owner among the claims that are there.
 func Begin(all []Claim, owner string) (turn, ownerTurn uint64) {
+	r := NewRound(all)
 	var latest uint64
-	for _, c := range all {
-		latest = max(latest, c.OwnerTurn)
-		if c.Owner == owner {
-			turn, ownerTurn = max(turn, c.Turn), max(ownerTurn, c.OwnerTurn)
-		}
+	for _, p := range r.people {
+		latest = max(latest, p.turn)
 	}
-	people, of := owners(all)
-	if _, known := of[owner]; known {
-		return turn, max(ownerTurn, floor(people))
+	k := slices.IndexFunc(all, func(c Claim) bool { return c.Owner == owner })
+	if k < 0 {
+		return 0, latest
 	}
-	return 0, latest
+	for _, i := range r.own[r.of[k]] {
+		turn = max(turn, all[i].Turn)
+	}
+	return turn, max(r.people[r.of[k]].turn, floor(r.people))
 }
