@@ -75,15 +75,16 @@ type called struct {
 	misstepv1.UnimplementedAdminServiceServer
 	misstepv1.UnimplementedCorpusServiceServer
 	by *access.Caller
+	in string // project
 }
 
 func (s *called) GetFinding(ctx context.Context, _ *misstepv1.GetFindingRequest) (*misstepv1.GetFindingResponse, error) {
-	s.by = access.From(ctx)
+	s.by, s.in = access.From(ctx), access.Project(ctx)
 	return &misstepv1.GetFindingResponse{}, nil
 }
 
 func (s *called) Read(_ *misstepv1.ReadRequest, stream grpc.ServerStreamingServer[misstepv1.ReadResponse]) error {
-	s.by = access.From(stream.Context())
+	s.by, s.in = access.From(stream.Context()), access.Project(stream.Context())
 	return nil
 }
 

@@ -24,7 +24,7 @@ func InProject(ctx context.Context, project string) context.Context {
 // Project returns the project of a call, which a call's role was checked in: projects.Default for a call that decides by no project
 // and for this process itself.
 func Project(ctx context.Context) string {
-	if p, ok := ctx.Value(projectKey{}).(string); ok {
+	if p, ok := ctx.Value(projectKey{}).(string); ok && p != "" {
 		return p
 	}
 	return projects.Default
