@@ -32,7 +32,7 @@ const (
 	Role_ROLE_UNSPECIFIED Role = 0
 	// ROLE_VIEWER reads campaigns, findings, reproductions, evidence and shared bundles.
 	Role_ROLE_VIEWER Role = 1
-	// ROLE_HUNTER submits and stops campaigns and reproduces findings; it may do what a viewer may.
+	// ROLE_HUNTER submits campaigns, stops its own and reproduces findings; it may do what a viewer may.
 	Role_ROLE_HUNTER Role = 2
 	// ROLE_TRIAGER merges and splits findings, keeps the known bugs and reproduces findings; it may do what a viewer may.
 	Role_ROLE_TRIAGER Role = 3

@@ -93,10 +93,10 @@ type AdminServiceClient interface {
 	// ListTrials returns the finished trials of a campaign in the order in which they ended, a page a call.
 	ListTrials(ctx context.Context, in *ListTrialsRequest, opts ...grpc.CallOption) (*ListTrialsResponse, error)
 	// StopCampaign cancels the waiting and the running trials of a campaign; finished ones stay. It does nothing to one that has
-	// ended.
+	// ended. PERMISSION_DENIED unless the caller owns it or is an admin.
 	StopCampaign(ctx context.Context, in *StopCampaignRequest, opts ...grpc.CallOption) (*StopCampaignResponse, error)
 	// SetBudget gives a running campaign another budget. INVALID_ARGUMENT names the field that is wrong; FAILED_PRECONDITION when
-	// the campaign has ended.
+	// the campaign has ended; PERMISSION_DENIED unless the caller owns it or is an admin.
 	SetBudget(ctx context.Context, in *SetBudgetRequest, opts ...grpc.CallOption) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
@@ -426,10 +426,10 @@ type AdminServiceServer interface {
 	// ListTrials returns the finished trials of a campaign in the order in which they ended, a page a call.
 	ListTrials(context.Context, *ListTrialsRequest) (*ListTrialsResponse, error)
 	// StopCampaign cancels the waiting and the running trials of a campaign; finished ones stay. It does nothing to one that has
-	// ended.
+	// ended. PERMISSION_DENIED unless the caller owns it or is an admin.
 	StopCampaign(context.Context, *StopCampaignRequest) (*StopCampaignResponse, error)
 	// SetBudget gives a running campaign another budget. INVALID_ARGUMENT names the field that is wrong; FAILED_PRECONDITION when
-	// the campaign has ended.
+	// the campaign has ended; PERMISSION_DENIED unless the caller owns it or is an admin.
 	SetBudget(context.Context, *SetBudgetRequest) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
