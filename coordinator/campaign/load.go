@@ -396,6 +396,12 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 		} else if _, err := strconv.ParseUint(n.Value, 0, width); err != nil {
 			r.fail(n.Line, path, "expected an integer below 2^%d, got %s", width, suggest.Quote(n.Value))
 		}
+	case protoreflect.Int32Kind:
+		_, err := strconv.ParseInt(n.Value, 0, 32)
+		if err != nil || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 ||
+			!uintRE.MatchString(strings.TrimPrefix(n.Value, "-")) {
+			r.fail(n.Line, path, "expected an integer, got %s", suggest.Quote(n.Value))
+		}
 	case protoreflect.DoubleKind:
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
