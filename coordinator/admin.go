@@ -15,7 +15,6 @@ import (
 
 	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
-	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"

@@ -82,6 +82,15 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 	}
 	var left []string
 	err := c.wait(ctx, func() (bool, string, error) {
+		// Before the allocations: what a finished evaluation has placed is then among them.
+		evaluations, _, err := c.client.Jobs().Evaluations(*job.ID, query(ctx))
+		if err != nil {
+			return false, "", c.explain("watch job "+*job.ID, err)
+		}
+		pending := slices.ContainsFunc(evaluations, func(e *api.Evaluation) bool { return e.Status == api.EvalStatusPending })
+		if len(evaluations) == 0 || pending {
+			return false, "it is being placed", nil
+		}
 		all, err := c.allocations(ctx, *job.ID)
 		if err != nil {
 			return false, "", err
@@ -99,9 +108,7 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 				left = append(left, fmt.Sprintf("%s (%s)", a.NodeName, last(a)))
 			}
 		}
-		evaluations, _, err := c.client.Jobs().Evaluations(*job.ID, query(ctx))
-		pending := slices.ContainsFunc(evaluations, func(e *api.Evaluation) bool { return e.Status == api.EvalStatusPending })
-		return len(evaluations) > 0 && !pending, "it is being placed", c.explain("watch job "+*job.ID, err)
+		return true, "", nil
 	}, "remove the fleet's files")
 	if _, _, e := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); e != nil {
 		err = errors.Join(err, c.explain("remove job "+*job.ID, e))
