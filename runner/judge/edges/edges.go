@@ -176,7 +176,7 @@ func (j *Judge) methodOf(m *recording.Method) *method {
 func (j *Judge) explain(e edge) Explanation {
 	x, known := j.explained[e]
 	if !known {
-		x = explain(e.caller.versions, e.bci, e.callee.versions)
+		x = j.in.Program.explain(e.caller.versions, e.bci, e.callee.versions)
 		j.explained[e] = x
 	}
 	return x

@@ -96,7 +96,7 @@ func native(name, descriptor string) agent.SiteMethod {
 
 // explained returns the explanation of an edge between methods "Class.name(descriptor)result".
 func explained(p *Program, caller string, bci int32, callee string) Explanation {
-	return explain(p.method(split(caller)), bci, p.method(split(callee)))
+	return p.explain(p.method(split(caller)), bci, p.method(split(callee)))
 }
 
 func split(method string) (class, name, descriptor string) {
@@ -344,4 +344,42 @@ func FuzzJudge(f *testing.F) {
 		assert.Equal(t, c.GetTotal(), sum)
 		assert.LessOrEqual(t, len(j.Verdicts().Mismatches), 3)
 	})
+}
+
+// A class that is looked up is asked for once, its superclasses where an edge depends on them.
+func TestLazyProgram(t *testing.T) {
+	sites, asked := shapes(), map[string]int{}
+	find := func(name string) []agent.SiteClass {
+		asked[name]++
+		var found []agent.SiteClass
+		for _, c := range sites.Classes {
+			if canonical(c.Name) == name {
+				found = append(found, c)
+			}
+		}
+		return found
+	}
+	whole, lazy := NewProgram(sites), NewLazyProgram(find, []string{"Rewritten"})
+	for _, caller := range sites.Classes {
+		for _, m := range caller.Methods {
+			for _, callee := range sites.Classes {
+				for _, to := range callee.Methods {
+					for bci := int32(-1); bci < 230; bci++ {
+						explain := func(p *Program) Explanation {
+							return p.explain(p.method(caller.Name, m.Name, m.Descriptor), bci, p.method(callee.Name, to.Name, to.Descriptor))
+						}
+						if w, l := explain(whole), explain(lazy); w != l {
+							t.Fatalf("%s.%s@%d calls %s.%s: %v of the whole program, %v of the lazy one", caller.Name, m.Name, bci,
+								callee.Name, to.Name, w, l)
+						}
+					}
+				}
+			}
+		}
+	}
+	for name, times := range asked {
+		assert.Equal(t, 1, times, name)
+	}
+	assert.Contains(t, asked, "Main")
+	assert.True(t, lazy.node("Rewritten").redefined)
 }

@@ -29,20 +29,20 @@ const (
 )
 
 // explain returns the best explanation of an edge that any version of the caller gives (agent/native/src/edges.cpp: ExplainEdge).
-func explain(callers []*version, bci int32, callees []*version) Explanation {
+func (p *Program) explain(callers []*version, bci int32, callees []*version) Explanation {
 	if len(callers) == 0 || len(callees) == 0 {
 		return Unknown
 	}
 	best := explanations
 	for _, caller := range callers {
 		for _, callee := range callees {
-			best = min(best, explainOne(caller, bci, callee))
+			best = min(best, p.explainOne(caller, bci, callee))
 		}
 	}
 	return best
 }
 
-func explainOne(caller *version, bci int32, callee *version) Explanation {
+func (p *Program) explainOne(caller *version, bci int32, callee *version) Explanation {
 	if caller.native {
 		return NativeCaller
 	}
@@ -56,7 +56,7 @@ func explainOne(caller *version, bci int32, callee *version) Explanation {
 	s := caller.at(bci)
 	t := s.target
 	switch {
-	case t != nil && t.name == callee.name && t.descriptor == callee.descriptor && maySelect(s.opcode, t, callee):
+	case t != nil && t.name == callee.name && t.descriptor == callee.descriptor && p.maySelect(s.opcode, t, callee):
 		return Call
 	case s.occasions&callee.upcall != 0:
 		return Upcall
@@ -79,7 +79,7 @@ func (v *version) at(bci int32) site {
 }
 
 // maySelect reports whether an invoke of a method can select one that the callee's class declares (JVMS 5.4.6).
-func maySelect(opcode uint8, t *target, callee *version) bool {
+func (p *Program) maySelect(opcode uint8, t *target, callee *version) bool {
 	owner, has := t.owner, callee.class
 	switch {
 	case owner == nil || owner == has:
@@ -91,13 +91,14 @@ func maySelect(opcode uint8, t *target, callee *version) bool {
 		return true
 	}
 	// invokespecial looks again from the caller's superclass on, which may be below the class that is named (JVMS 6.5).
-	return mayExtend(owner, has) || opcode != opInvokestatic && mayExtend(has, owner)
+	return p.mayExtend(owner, has) || opcode != opInvokestatic && p.mayExtend(has, owner)
 }
 
 // mayExtend reports whether a class may be another one or extend it. What is not known may.
-func mayExtend(sub, super *class) bool {
+func (p *Program) mayExtend(sub, super *class) bool {
 	const deepest = 256
 	for range deepest {
+		p.know(sub)
 		switch {
 		case sub == super, sub.kind == unknownKind, sub.kind == several:
 			return true

@@ -7,9 +7,11 @@ import (
 	"misstep/agent"
 )
 
-// Program is what is known of the classes of a JVM. It does not change.
+// Program is what is known of the classes of a JVM. That of an agent's sites does not change; a lazy one is used by one goroutine.
 type Program struct {
 	classes map[string]*class
+	// find returns the classes of a name when the first edge needs them; nil if all are known.
+	find func(name string) []agent.SiteClass
 }
 
 // class is everything that is known of the classes of one name: a class may have been redefined, and several loaders may each have
@@ -21,6 +23,8 @@ type class struct {
 	// redefined: frames may run a version that is not known.
 	redefined bool
 	methods   map[signature][]*version
+	// asked says that there is nothing more to find of the class.
+	asked bool
 }
 
 type kind uint8
@@ -68,6 +72,25 @@ func NewProgram(sites agent.Sites) *Program {
 		p.node(name).redefined = true
 	}
 	return p
+}
+
+// NewLazyProgram returns a program whose classes are looked up by their names, with dots, when an edge first needs them: each name is
+// asked for once. Of those that were redefined, frames may run a version that is not found.
+func NewLazyProgram(find func(name string) []agent.SiteClass, redefined []string) *Program {
+	p := NewProgram(agent.Sites{Redefined: redefined})
+	p.find = find
+	return p
+}
+
+// know looks up what is not yet known of a class.
+func (p *Program) know(c *class) {
+	if p.find == nil || c.asked {
+		return
+	}
+	c.asked = true
+	for _, found := range p.find(c.name) {
+		p.add(&found)
+	}
 }
 
 // node returns the class of a name, made if there is none.
@@ -124,6 +147,10 @@ func (p *Program) add(from *agent.SiteClass) {
 // method returns the versions of a method, none for an unknown one. The class's name is a recording's.
 func (p *Program) method(class, name, descriptor string) []*version {
 	c := p.classes[canonical(class)]
+	if p.find != nil {
+		c = p.node(class)
+		p.know(c)
+	}
 	if c == nil {
 		return nil
 	}
