@@ -1,0 +1,189 @@
+package jfrcheck
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"misstep/recipe"
+	"misstep/runner/judge/chunks"
+	"misstep/runner/judge/classes"
+	"misstep/runner/recording"
+)
+
+// Reader reads a recording; recording.Helper is one.
+type Reader interface {
+	Read(
+		ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
+	) (recording.Summary, recording.Usage, error)
+}
+
+// Options of a check.
+type Options struct {
+	// Files are the recordings, Stdin ("-") among them.
+	Files []string
+	Stdin io.Reader
+	// ClassPath and JDK are where class files are; both may be empty.
+	ClassPath, JDK string
+	// TempDir has packed recordings unpacked; empty for the system's.
+	TempDir string
+	// MaxBytes is the size of the largest recording that is read, unpacked.
+	MaxBytes int64
+	// Top is the number of threads and methods that the report has.
+	Top int
+}
+
+// Limits of one reading: chunks of 128 MiB, since async-profiler's have 100 MB by default, in 384 MiB of heap.
+var limits = recording.Limits{HeapBytes: 384 << 20, ChunkBytes: 128 << 20, OutputBytes: 1 << 40, Time: 6 * time.Hour}
+
+// consumer is given all records of all recordings, and fills its part of the report at the end.
+type consumer interface {
+	Visit(r recording.Record) error
+	report(r *Report)
+}
+
+// Run checks recordings. What prevents a file from being checked is returned in failed, and the others are checked all the same; err
+// is what prevents any check.
+func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed []error, err error) {
+	path, err := classes.Open(o.ClassPath, o.JDK)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer path.Close()
+	report = &Report{Recordings: []Recording{}, Faults: []Fault{}, Doubts: []Fault{}}
+	counting := newSamples()
+	list := []consumer{&chunkOrder{chunks.New(mostFaults, recipe.ProfilerJFR)}, newFrames(), newSites()}
+	if !path.Empty() {
+		list = append(list, newCodeEdges(path))
+	}
+	for _, name := range o.Files {
+		r, err := check(ctx, reader, name, o, append(slices.Clone(list), &topped{counting, o.Top}))
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", name, err))
+			continue
+		}
+		report.Recordings = append(report.Recordings, *r)
+		counting.intervals.recordingEnds()
+	}
+	for _, c := range append(list, &topped{counting, o.Top}) {
+		c.report(report)
+	}
+	if path.Empty() {
+		report.Checks = append(report.Checks, Check{
+			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
+			Skipped: "needs class files: give --jdk and --classpath",
+		})
+	}
+	byCount := func(a, b Fault) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Place, b.Place)) }
+	slices.SortFunc(report.Faults, byCount)
+	slices.SortFunc(report.Doubts, byCount)
+	return report, failed, nil
+}
+
+// check reads one recording.
+func check(ctx context.Context, reader Reader, name string, o Options, list []consumer) (*Recording, error) {
+	in, err := openInput(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	r := &Recording{File: name, Form: in.form, Bytes: in.bytes, Profiler: recipe.ProfilerJFR}
+	summary, _, err := reader.Read(ctx, in.path, limits, func(record recording.Record) error {
+		r.note(record)
+		for _, c := range list {
+			if err := c.Visit(record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r.Events, r.LostBytes = summary.Events, summary.LostBytes
+	switch {
+	case err != nil && r.Chunks == 0 && len(r.Problems) == 0:
+		return nil, err
+	case err != nil:
+		r.Incomplete = err.Error()
+	case in.cut != nil:
+		r.Incomplete = in.cut.Error()
+	}
+	if r.Chunks == 0 { // nothing could be read
+		return nil, errors.Join(ErrInput, r.firstProblem())
+	}
+	return r, nil
+}
+
+const mostProblems = 100
+
+// note takes what a record says of the recording as a whole.
+func (r *Recording) note(record recording.Record) {
+	switch record := record.(type) {
+	case *recording.Chunk:
+		r.Chunks++
+		begin := time.Unix(0, record.StartNanos).UTC()
+		if r.Begin.IsZero() || begin.Before(r.Begin) {
+			r.Begin = begin
+		}
+		if end := begin.Add(time.Duration(record.DurationNanos)); end.After(r.End) {
+			r.End = end
+		}
+	case *recording.Problem:
+		if len(r.Problems) < mostProblems {
+			r.Problems = append(r.Problems, Problem{record.Chunk, record.Offset, record.Message})
+		}
+	case *recording.Setting:
+		if strings.HasPrefix(record.Type, "profiler.") {
+			r.Profiler = recipe.ProfilerAsync
+		}
+	case *recording.Event:
+		if strings.HasPrefix(record.Type, "profiler.") || strings.HasPrefix(record.Type, "datadog.") {
+			r.Profiler = recipe.ProfilerAsync
+		}
+	}
+}
+
+func (r *Recording) firstProblem() error {
+	if len(r.Problems) == 0 {
+		return errors.New("it has no chunk that can be read")
+	}
+	p := r.Problems[0]
+	return fmt.Errorf("offset %d: %s", p.Offset, p.Message)
+}
+
+// topped reports the most frequent groups.
+type topped struct {
+	*samples
+	top int
+}
+
+func (t *topped) report(r *Report) { t.samples.report(r, t.top) }
+
+// chunkOrder is the check of chunks.
+type chunkOrder struct{ *chunks.Judge }
+
+func (c *chunkOrder) report(r *Report) {
+	v := c.Verdicts()
+	r.Checks = append(r.Checks, Check{
+		Name: recipe.JfrChunks, What: "each chunk defines what its events refer to, once, and is in order", Unit: "references",
+		Right: v.Count.GetMatch(), Wrong: v.Count.GetMismatch(), Tolerated: v.Count.GetTolerated(), Void: v.Count.GetVoid(),
+	})
+	for _, m := range v.Mismatches {
+		f := m.GetRecordingFault()
+		place := f.GetType()
+		if from := strings.Trim(f.GetReferrer()+"."+f.GetField(), "."); from != "" {
+			place = strings.TrimSpace(place + " in " + from)
+		}
+		r.Faults = append(r.Faults, Fault{
+			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: strings.TrimPrefix(place, "in "),
+			Detail: fmt.Sprintf("%s; recording %d, chunk %d, position %d",
+				f.GetDetail(), f.GetRecording(), f.GetChunk(), f.GetPosition()),
+		})
+	}
+}

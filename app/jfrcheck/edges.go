@@ -1,0 +1,172 @@
+package jfrcheck
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"misstep/agent"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/judge/classes"
+	"misstep/runner/judge/edges"
+	"misstep/runner/recording"
+)
+
+const (
+	// mostFaults are kept apart, of each check.
+	mostFaults = 4096
+	// mostLines bounds the places in code whose lines are compared.
+	mostLines = 1 << 20
+	// otherFile is the reason for which an edge is void whose class was not that of the class file.
+	otherFile = "other-class-file"
+	// foundDifferent are classes that a note names.
+	foundDifferent = 5
+)
+
+// instrumentedByJFR are the JDK's classes that JFR itself instruments on 8 to 21, so that what runs is not what the file has
+// (package jdk.jfr.internal.instrument; agent/java Untouchable.java).
+var instrumentedByJFR = []string{
+	"java.io.FileInputStream", "java.io.FileOutputStream", "java.io.RandomAccessFile", "sun.nio.ch.FileChannelImpl",
+	"sun.nio.ch.SocketChannelImpl", "java.net.SocketInputStream", "java.net.SocketOutputStream",
+	"java.net.Socket$SocketInputStream", "java.net.Socket$SocketOutputStream", "java.lang.Throwable", "java.lang.Error",
+}
+
+// codeEdges judges edges by class files, and whether these are the files of the classes that ran: a frame has the line of its
+// instruction, which the JVM took from the class that it ran.
+type codeEdges struct {
+	path  *classes.Path
+	judge *edges.Judge
+	lines map[place]bool
+	// differing counts places by the class whose file has another line there.
+	differing map[string]int
+	missing   map[string]bool
+}
+
+type place struct {
+	class, name, descriptor string
+	bci, line               int32
+}
+
+func newCodeEdges(path *classes.Path) *codeEdges {
+	find := func(name string) []agent.SiteClass {
+		found := path.Find(name)
+		list := make([]agent.SiteClass, len(found))
+		for i, c := range found {
+			list[i] = c.SiteClass
+		}
+		return list
+	}
+	return &codeEdges{
+		path: path, lines: map[place]bool{}, differing: map[string]int{}, missing: map[string]bool{},
+		judge: edges.New(edges.Input{
+			Program: edges.NewLazyProgram(find, instrumentedByJFR), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
+		}),
+	}
+}
+
+// Visit takes a record.
+func (c *codeEdges) Visit(r recording.Record) error {
+	if e, is := r.(*recording.Event); is && e.Stack != nil {
+		for _, f := range e.Stack.Frames {
+			c.line(f)
+		}
+	}
+	return c.judge.Visit(r)
+}
+
+func (c *codeEdges) line(f recording.Frame) {
+	m := f.Method
+	if m == nil || f.Line <= 0 || m.Descriptor == pseudo || m.Modifiers&accNative != 0 || fromHandle(m) || len(c.lines) >= mostLines {
+		return
+	}
+	at := place{m.Class, m.Name, m.Descriptor, f.BCI, f.Line}
+	if c.lines[at] {
+		return
+	}
+	c.lines[at] = true
+	files := c.path.Find(m.Class)
+	if len(files) == 0 {
+		if len(c.missing) < mostFaults {
+			c.missing[m.Class] = true
+		}
+		return
+	}
+	if !slices.ContainsFunc(files, func(file *classes.Class) bool {
+		line := file.Line(m.Name, m.Descriptor, f.BCI)
+		return line == f.Line || line == 0 && file.Has(m.Name, m.Descriptor) // compiled without lines
+	}) {
+		c.differing[m.Class]++
+	}
+}
+
+func (c *codeEdges) report(r *Report) {
+	v := c.judge.Verdicts()
+	check := Check{
+		Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
+		Right: v.Count.GetMatch(), Wrong: v.Count.GetMismatch(), Tolerated: v.Count.GetTolerated(), Void: v.Count.GetVoid(),
+	}
+	for _, m := range v.Mismatches {
+		reference, suspect := m.GetReference().GetFrames(), m.GetSuspect()
+		frames := suspect.GetFrames()
+		callee := len(frames) - 1 - int(m.GetDivergence())
+		caller := frames[callee+1]
+		if c.differing[caller.GetClassName()] > 0 {
+			check.Wrong -= m.GetCount()
+			check.Void[otherFile] += m.GetCount()
+			continue
+		}
+		detail := "no call stands there"
+		if len(reference) > len(frames)-1-callee {
+			detail = "the instruction there calls " + protoMethod(reference[0])
+		}
+		r.Faults = append(r.Faults, Fault{
+			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail,
+			Place: fmt.Sprintf("%s calls %s", frameText(protoMethod(caller), caller.GetBci()), protoMethod(frames[callee])),
+			Stack: protoStack(frames),
+		})
+	}
+	r.Checks = append(r.Checks, check)
+	for _, note := range []struct {
+		classes []string
+		text    string
+	}{
+		{slices.Sorted(maps.Keys(c.differing)), "the class files of %d classes are not those that ran (other lines): %s"},
+		{slices.Sorted(maps.Keys(c.missing)), "%d classes are on no class path given: %s"},
+	} {
+		if n := len(note.classes); n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf(note.text, n, enumerate(note.classes)))
+		}
+	}
+	for _, err := range c.path.Errors {
+		r.Notes = append(r.Notes, err.Error())
+	}
+}
+
+// enumerate names the first ones.
+func enumerate(names []string) string {
+	text := strings.Join(names[:min(len(names), foundDifferent)], ", ")
+	if len(names) > foundDifferent {
+		text += ", …"
+	}
+	return text
+}
+
+func protoMethod(f *misstepv1.Frame) string {
+	if f.GetClassName() == "" {
+		return f.GetMethod()
+	}
+	return f.GetClassName() + "." + f.GetMethod()
+}
+
+func protoStack(frames []*misstepv1.Frame) []string {
+	lines := make([]string, 0, min(len(frames), mostFrames))
+	for _, f := range frames {
+		if len(lines) == mostFrames {
+			return append(lines, fmt.Sprintf("… %d more", len(frames)-mostFrames))
+		}
+		lines = append(lines, frameText(protoMethod(f), f.GetBci()))
+	}
+	return lines
+}

@@ -1,0 +1,143 @@
+package jfrcheck
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"misstep/runner/judge/classes"
+	"misstep/runner/recording"
+)
+
+// sitesCheck is the name of the check of call sites against each other.
+const sitesCheck = "call-sites"
+
+const (
+	kindContradiction = "contradictory-call"
+	mostSites         = 1 << 18
+	mostCallees       = 16 // of a site; one with more is none that calls one method
+	// leastCalls are the samples of a site that say what it calls; a callee of at most one in rareOf of them contradicts.
+	leastCalls = 20
+	rareOf     = 20
+)
+
+// sites notes which methods stand above each caller at a bytecode index. There is one instruction, which names one method: a method
+// of another name or descriptor above it means that the index or the method is wrong. What the VM calls by itself, and what method
+// handles lead to, stands there as well, so that this is a doubt, which class files can settle (event-edges).
+type sites struct {
+	calls map[callSite]map[callee]*called
+	full  bool
+}
+
+type callSite struct {
+	class, name, descriptor string
+	bci                     int32
+}
+
+type callee struct{ name, descriptor string }
+
+type called struct {
+	count   uint64
+	example []string
+	sampler string
+}
+
+func newSites() *sites { return &sites{calls: map[callSite]map[callee]*called{}} }
+
+// Visit takes a record.
+func (s *sites) Visit(r recording.Record) error {
+	e, is := r.(*recording.Event)
+	if !is || e.Stack == nil || !samplerTypes[e.Type] {
+		return nil
+	}
+	for i := 1; i < len(e.Stack.Frames); i++ {
+		s.add(e, i)
+	}
+	return nil
+}
+
+// add notes the call from a frame of an event's stack.
+func (s *sites) add(e *recording.Event, i int) {
+	caller, to := e.Stack.Frames[i], e.Stack.Frames[i-1].Method
+	m := caller.Method
+	if m == nil || to == nil || caller.BCI < 0 || m.Modifiers&accNative != 0 || caller.Kind == recording.Native || fromHandle(m) ||
+		m.Descriptor == pseudo || to.Descriptor == pseudo {
+		return
+	}
+	at := callSite{m.Class, m.Name, m.Descriptor, caller.BCI}
+	callees := s.calls[at]
+	if callees == nil {
+		if s.full = len(s.calls) >= mostSites; s.full {
+			return
+		}
+		callees = map[callee]*called{}
+		s.calls[at] = callees
+	}
+	key := callee{to.Name, to.Descriptor}
+	switch {
+	case fromHandle(to): // whatever the handle leads to
+		key = callee{}
+	case classes.Upcall(strings.ReplaceAll(to.Class, ".", "/"), to.Name, to.Descriptor) != 0:
+		return
+	}
+	c := callees[key]
+	if c == nil {
+		if len(callees) >= mostCallees {
+			return
+		}
+		c = &called{sampler: e.Type}
+		callees[key] = c
+		if len(callees) > 1 {
+			c.example = stackText(e.Stack)
+		}
+	}
+	c.count++
+}
+
+// fromHandle reports whether a method belongs to method handles, lambdas or other code that the VM or the JDK generates.
+func fromHandle(m *recording.Method) bool {
+	return m.Hidden || m.ClassHidden || strings.HasPrefix(m.Class, "java.lang.invoke.") || strings.Contains(m.Class, "$$Lambda") ||
+		strings.Contains(m.Class, "0x")
+}
+
+func (s *sites) report(r *Report) {
+	check := Check{Name: sitesCheck, What: "a call site calls one method, as other samples have it", Unit: "calls"}
+	for at, callees := range s.calls {
+		var all, most uint64
+		for _, c := range callees {
+			all += c.count
+			most = max(most, c.count)
+		}
+		rare := all / rareOf
+		_, handle := callees[callee{}]
+		if len(callees) == 1 || all < leastCalls || handle || len(callees) >= mostCallees || all-most > rare {
+			check.Right += all
+			continue
+		}
+		usual := usualOf(callees)
+		for key, c := range callees {
+			if key == usual {
+				check.Right += c.count
+				continue
+			}
+			check.Wrong += c.count
+			r.Doubts = append(r.Doubts, Fault{
+				Check: sitesCheck, Kind: kindContradiction, Count: c.count, Sampler: c.sampler, Stack: c.example,
+				Place:  fmt.Sprintf("%s calls %s", frameText(at.class+"."+at.name, at.bci), key.name),
+				Detail: fmt.Sprintf("%d of %d samples have %s there", callees[usual].count, all, usual.name),
+			})
+		}
+	}
+	if s.full {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s knows the first %d call sites only", sitesCheck, mostSites))
+	}
+	r.Checks = append(r.Checks, check)
+}
+
+func usualOf(callees map[callee]*called) callee {
+	return slices.MaxFunc(slices.Collect(maps.Keys(callees)), func(a, b callee) int {
+		return cmp.Or(cmp.Compare(callees[a].count, callees[b].count), cmp.Compare(b.name, a.name))
+	})
+}
