@@ -1,0 +1,168 @@
+package jfrcheck
+
+import (
+	"hash/maphash"
+	"math"
+
+	"misstep/runner/recording"
+)
+
+// mostKeys bounds the methods, callers and stacks of a profile, each.
+const mostKeys = 1 << 20
+
+// keyKind is what a share is of.
+type keyKind uint8
+
+const (
+	selfOf   keyKind = iota // samples with the method innermost
+	totalOf                 // samples with the method anywhere
+	callerOf                // samples with the call anywhere
+	stacksOf                // samples with the stack
+	keyKinds
+)
+
+var kindNames = [keyKinds]string{"self", "total", "caller", "stack"}
+
+// key is what has a share: a method, a call or, by its hash, a stack.
+type key struct {
+	method, caller string
+	hash           uint64
+}
+
+// profile is the samples of one sampler in one recording.
+type profile struct {
+	seed   maphash.Seed
+	blocks blocks
+	counts [keyKinds]map[key]*counts
+	stacks map[uint64][]string
+	// Of the samples, those that have no whole stack.
+	lacking Counts
+	usable  uint64
+	full    bool
+	names   map[*recording.Method]string
+	seen    map[key]struct{}
+}
+
+func newProfile(seed maphash.Seed) *profile {
+	p := &profile{
+		seed: seed, stacks: map[uint64][]string{}, names: map[*recording.Method]string{}, seen: map[key]struct{}{},
+	}
+	for i := range p.counts {
+		p.counts[i] = map[key]*counts{}
+	}
+	return p
+}
+
+// add takes a sample. Those that are truncated would lack callers, and are left out with those that have no stack.
+func (p *profile) add(e *recording.Event) {
+	p.lacking.Samples++
+	if e.Stack == nil || len(e.Stack.Frames) == 0 {
+		p.lacking.Empty++
+		return
+	}
+	if e.Stack.Truncated || e.Stack.Cut {
+		p.lacking.Truncated++
+		return
+	}
+	p.usable++
+	block := p.blocks.at(e.StartNanos)
+	p.blocks.all[block]++
+	clear(p.seen)
+	var hash maphash.Hash
+	hash.SetSeed(p.seed)
+	below := ""
+	for i := len(e.Stack.Frames) - 1; i >= 0; i-- {
+		name := p.name(e.Stack.Frames[i].Method)
+		_, _ = hash.WriteString(name)
+		_ = hash.WriteByte(0)
+		p.once(totalOf, key{method: name}, block)
+		if below != "" {
+			p.once(callerOf, key{method: name, caller: below}, block)
+		}
+		below = name
+	}
+	p.count(selfOf, key{method: below}, block)
+	sum := hash.Sum64()
+	p.count(stacksOf, key{hash: sum}, block)
+	if _, known := p.stacks[sum]; !known && len(p.stacks) < mostKeys {
+		p.stacks[sum] = p.text(e.Stack)
+	}
+}
+
+func (p *profile) name(m *recording.Method) string {
+	name, known := p.names[m]
+	if !known {
+		name = methodName(m)
+		p.names[m] = name
+	}
+	return name
+}
+
+// text names the methods of a stack, which it shares with the other stacks.
+func (p *profile) text(s *recording.Stack) []string {
+	names := make([]string, min(len(s.Frames), mostFrames))
+	for i := range names {
+		names[i] = p.name(s.Frames[i].Method)
+	}
+	return names
+}
+
+// once counts a key once for a sample, however often a recursion has it. Methods and calls are told apart by the caller.
+func (p *profile) once(kind keyKind, k key, block int) {
+	if _, again := p.seen[k]; again {
+		return
+	}
+	p.seen[k] = struct{}{}
+	p.count(kind, k, block)
+}
+
+func (p *profile) count(kind keyKind, k key, block int) {
+	c := p.counts[kind][k]
+	if c == nil {
+		if len(p.counts[kind]) >= mostKeys {
+			p.full = true
+			return
+		}
+		c = &counts{shift: p.blocks.shift}
+		p.counts[kind][k] = c
+	}
+	c.add(&p.blocks, block)
+}
+
+// estimate is a share with what it varies by.
+type estimate struct {
+	samples  uint64
+	share    float64
+	variance float64 // of the share
+	freedom  float64 // degrees of freedom of the variance
+}
+
+// share estimates the share of a key by batch means: the ratio of its samples and all, and the variance of the blocks around it. The
+// variance is at least that of independent samples with one sample more on each side, so that a key that a profile lacks, or that
+// blocks show evenly by chance, is not taken for certain.
+func (p *profile) share(kind keyKind, k key) estimate {
+	n := float64(p.usable)
+	if n == 0 {
+		return estimate{variance: math.Inf(1), freedom: 1}
+	}
+	e := estimate{freedom: float64(max(p.blocks.count-1, 1))}
+	c := p.counts[kind][k]
+	if c != nil {
+		c.update(&p.blocks)
+		e.samples = c.total
+	}
+	e.share = float64(e.samples) / n
+	smooth := (float64(e.samples) + 1) / (n + 2)
+	e.variance = smooth * (1 - smooth) / n
+	if c == nil || p.blocks.count < 2 {
+		return e
+	}
+	var sum float64
+	for i := range p.blocks.count {
+		residual := float64(c.in[i]) - e.share*float64(p.blocks.all[i])
+		sum += residual * residual
+	}
+	m := float64(p.blocks.count)
+	e.variance = max(e.variance, sum*m/(m-1)/(n*n))
+	return e
+}
