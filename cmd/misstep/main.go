@@ -36,6 +36,7 @@ type cli struct {
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
 	Known       knownCommand       `cmd:"" help:"Keep a catalogue of one's own known bugs beside the built-in one."`
 	Triage      triageCommand      `cmd:"" help:"Identify crash reports and thread dumps of any JVM: the id, the known bug, the reasons, the nearest findings."`
+	Jfr         jfrCommand         `cmd:"" help:"Check and compare recordings that somebody has, without a campaign."`
 	Reproduce   reproduceCommand   `cmd:"" help:"Go from a finding to a verified reproducer: amplify, minimise, bisect, bundle."`
 	Coordinator coordinatorCommand `cmd:"" help:"Serve campaigns to runners."`
 	Runner      runnerCommand      `cmd:"" help:"Run trials for a coordinator."`

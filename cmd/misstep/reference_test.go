@@ -52,6 +52,12 @@ var jsonValues = []struct{ command, value string }{
 	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing, campaign_ids}]`"},
 	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 	{"jdk show", "the catalogue's entry"},
+	{"jfr check", "`{recordings, checks, faults, doubts, samplers, threads, methods, notes}`: `recordings` of `{file, form, bytes, chunks, events, begin, end, " +
+		"profiler, lost_bytes, problems: [{chunk, offset, message}], incomplete}`; `checks` of `{name, what, unit, skipped, right, wrong, tolerated, void}`; " +
+		"`faults` and `doubts` of `{check, kind, place, count, sampler, detail, stack}`; `threads` and `methods` of `{name, samples, empty, failed, truncated, " +
+		"lost, unknown, biased}`, `samplers` of the same with `event` for the name and `{asked, median_ns, p90_ns}`"},
+	{"jfr diff", "`{a, b, level, compared, changes, stacks, notes}`: `a` and `b` of `{file, event, samples, empty, truncated, compared, blocks}`, `changes` and " +
+		"`stacks` of `{kind, method, caller, a, b, samples_a, samples_b, low, high, p, q, stack}`"},
 	{"known list", "list of [KnownBug](#knownbug)"},
 	{"known show", "[KnownBug](#knownbug)"},
 	{"pki list", "list of `{serial, kind, names, state, expires, revoked}`; state is valid, expired or revoked"},

@@ -1,0 +1,85 @@
+package jfrcheck
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// outsideRE finds what a browser would fetch or run.
+var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|@import|<script|<iframe|<link|<base|<object|<embed|\bon\w+\s*=`)
+
+// hostile is a report in which everything that a recording says tries to leave its place in the page.
+func hostile(text string) *Report {
+	fault := Fault{Check: text, Kind: text, Place: text, Count: 1, Sampler: text, Detail: text, Stack: []string{text, text}}
+	all := Counts{Samples: 7, Empty: 1, Truncated: 2, Lost: 3}
+	return &Report{
+		Recordings: []Recording{{File: text, Profiler: text, Problems: []Problem{{Message: text}}, Incomplete: text, LostBytes: 1}},
+		Checks: []Check{
+			{Name: text, What: text, Unit: text, Tolerated: map[string]uint64{text: 1}, Void: map[string]uint64{text: 1}},
+			{Name: text, Skipped: text},
+		},
+		Faults: []Fault{fault}, Doubts: []Fault{fault}, Samplers: []Sampler{{Event: text, Asked: text, Counts: all}},
+		Threads: []Group{{text, all}}, Methods: []Group{{text, all}}, Notes: []string{text},
+	}
+}
+
+func TestPageEscapesWhatRecordingsSay(t *testing.T) {
+	var harmless bytes.Buffer
+	require.NoError(t, renderHTML(&harmless, hostile("text")))
+	tags := func(page string) []string { return regexp.MustCompile(`</?[a-zA-Z!][^\s>]*`).FindAllString(page, -1) }
+	for _, text := range []string{
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</title></style><svg onload=alert(1)>`, `{{.}}`,
+		"' onmouseover='alert(1)", "]]><!--", "</pre>\x00<b>",
+	} {
+		var b bytes.Buffer
+		require.NoError(t, renderHTML(&b, hostile(text)))
+		assert.Equal(t, tags(harmless.String()), tags(b.String()), "%q adds no element", text)
+	}
+}
+
+func TestPageRefersToNothingOutside(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, renderHTML(&b, hostile("text")))
+	assert.Empty(t, outsideRE.FindAllString(b.String(), -1))
+	assert.NotContains(t, b.String(), "://")
+	assert.Contains(t, b.String(), `default-src 'none'`)
+	assert.Contains(t, b.String(), "Something is wrong for certain")
+	assert.Equal(t, 3*4, strings.Count(b.String(), "<rect"), "whole, truncated, empty and lost of each group")
+}
+
+func TestVerdictOfPage(t *testing.T) {
+	for want, r := range map[string]*Report{
+		"Nothing that was checked is wrong": {Checks: []Check{{Right: 1}}}, "Nothing was checked": {Checks: []Check{{Skipped: "why"}}},
+	} {
+		path := filepath.Join(t.TempDir(), "report.html")
+		require.NoError(t, WriteHTML(path, r))
+		page, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Contains(t, string(page), want)
+	}
+}
+
+// The picture of a group has its parts side by side, to the scale of the largest group.
+func TestBars(t *testing.T) {
+	small := Counts{Samples: 3, Truncated: 1, Lost: 1}
+	list := bars(small, []Group{{"a", small}, {"b", Counts{Samples: 8}}})
+	assert.Equal(t, []bar{{0, 80, "whole", "2 whole"}, {80, 40, "truncated", "1 truncated"}, {120, 40, "lost", "1 lost"}}, list)
+	assert.Empty(t, bars(Counts{}, []Group{}))
+}
+
+func FuzzPage(f *testing.F) {
+	f.Add("<b>")
+	f.Fuzz(func(t *testing.T, text string) {
+		var b bytes.Buffer
+		require.NoError(t, renderHTML(&b, hostile(text)))
+		assert.Equal(t, 12, strings.Count(b.String(), "</title></rect>"))
+		assert.NotContains(t, strings.ToLower(b.String()), "<script")
+	})
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/dustin/go-humanize"
+
+	"misstep/app/jfrcheck"
+)
+
+type jfrCommand struct {
+	Check jfrCheckCommand `cmd:"" help:"Check recordings: what is wrong in them, what is missing, and how the samplers kept to their intervals."`
+	Diff  jfrDiffCommand  `cmd:"" help:"Compare two recordings of one program: which methods and callers gain and lose share beyond chance."`
+}
+
+// sizeFlag is a number of bytes, as "4GiB".
+type sizeFlag int64
+
+// UnmarshalText parses a size.
+func (s *sizeFlag) UnmarshalText(text []byte) error {
+	bytes, err := humanize.ParseBytes(string(text))
+	if err == nil && (bytes == 0 || bytes > 1<<50) {
+		err = errors.New("expected a size from 1 B to 1 PiB, such as 4GiB")
+	}
+	*s = sizeFlag(bytes)
+	return err
+}
+
+// recordingFlags are those of commands that read recordings.
+type recordingFlags struct {
+	MaxSize sizeFlag `help:"Size of the largest recording that is read, unpacked." default:"64GiB" placeholder:"SIZE"`
+}
+
+type jfrCheckCommand struct {
+	recordingFlags
+	Files     []string `arg:"" name:"recording" help:"Recordings (.jfr), also compressed by gzip or zstd; - is stdin." predictor:"file" placeholder:"RECORDING"`
+	Classpath string   `help:"Class path of the program, for the check event-edges: folders, jar files, DIR/* for all of a folder." placeholder:"PATH"`
+	JDK       string   `name:"jdk" help:"Folder of the JDK that made the recordings (its JAVA_HOME), for the check event-edges." type:"existingdir" placeholder:"DIR"`
+	HTML      string   `name:"html" help:"Write a report to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
+	Top       int      `help:"Threads and methods that are shown." default:"8"`
+	JSON      bool     `name:"json" help:"Print the report as {recordings, checks, faults, doubts, samplers, threads, methods, notes}."`
+}
+
+// Help is shown below the command's usage.
+func (c *jfrCheckCommand) Help() string {
+	return "Recordings of JFR, from JDK 8u262 on, and of profilers that write its format. Without class files, only what needs\n" +
+		"none is checked, and the summary says what was not. Faults are wrong for certain; doubts are not, and do not change\n" +
+		"the exit code. A recording that cannot be read does not keep the others from being checked."
+}
+
+// Run checks recordings.
+func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
+	helper, err := e.installation().RecordingHelper()
+	if err != nil {
+		return err
+	}
+	if c.Top < 1 {
+		return errors.New("--top: expected a number from 1 on")
+	}
+	report, failed, err := jfrcheck.Run(ctx, helper, jfrcheck.Options{
+		Files: c.Files, Stdin: os.Stdin, ClassPath: c.Classpath, JDK: c.JDK, MaxBytes: int64(c.MaxSize), Top: c.Top,
+	})
+	if err != nil {
+		return err
+	}
+	if c.HTML != "" {
+		if err := jfrcheck.WriteHTML(c.HTML, report); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		err = e.json(report)
+	} else {
+		renderReport(e.stdout, report)
+	}
+	if err != nil {
+		return err
+	}
+	for _, err := range failed {
+		e.say("misstep: %v", err)
+	}
+	switch {
+	case len(failed) > 0:
+		return &exitError{code: exitFailed}
+	case report.Wrong():
+		return &exitError{code: exitFound}
+	case !report.Proved():
+		return &exitError{code: exitVoid}
+	}
+	return nil
+}
+
+type jfrDiffCommand struct {
+	recordingFlags
+	A      string  `arg:"" help:"Recording, also compressed by gzip or zstd." type:"path" placeholder:"A"`
+	B      string  `arg:"" help:"Recording to compare with." type:"path" placeholder:"B"`
+	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared (default: the one with the most)." placeholder:"TYPE"`
+	EventB string  `name:"event-b" help:"The same of B." placeholder:"TYPE"`
+	Level  float64 `help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
+	Top    int     `help:"Differences of each kind that are shown." default:"10"`
+	JSON   bool    `name:"json" help:"Print {a, b, level, compared, changes, stacks, notes}."`
+}
+
+// Help is shown below the command's usage.
+func (c *jfrDiffCommand) Help() string {
+	return "Compares the shares of methods (self and total), of calls and of whole stacks. How much a share varies is taken from\n" +
+		"blocks of time, and all shares are corrected together, so that recordings of the same program rarely differ."
+}
+
+// Run compares two recordings.
+func (c *jfrDiffCommand) Run(ctx context.Context, e *env) error {
+	helper, err := e.installation().RecordingHelper()
+	if err != nil {
+		return err
+	}
+	if c.Top < 1 || c.Level <= 0 || c.Level >= 1 {
+		return errors.New("expected --top from 1 on and --level between 0 and 1")
+	}
+	d, err := jfrcheck.Diff(ctx, helper, jfrcheck.DiffOptions{
+		A: c.A, B: c.B, EventA: c.EventA, EventB: c.EventB, Stdin: os.Stdin, MaxBytes: int64(c.MaxSize), Level: c.Level, Top: c.Top,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		err = e.json(d)
+	} else {
+		renderDiff(e.stdout, d)
+	}
+	if err == nil && !d.Equal() {
+		err = &exitError{code: exitFound}
+	}
+	return err
+}
