@@ -93,6 +93,7 @@ func (p *profiles) Visit(r recording.Record) error {
 	case *recording.Chunk:
 		for _, each := range p.of {
 			clear(each.names)
+			clear(each.counters)
 		}
 	case *recording.Event:
 		if !samplerTypes[r.Type] {

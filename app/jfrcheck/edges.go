@@ -42,6 +42,7 @@ type codeEdges struct {
 	// differing counts places by the class whose file has another line there.
 	differing map[string]int
 	missing   map[string]bool
+	seen      map[*recording.Stack]bool // of this chunk
 }
 
 type place struct {
@@ -60,6 +61,7 @@ func newCodeEdges(path *classes.Path) *codeEdges {
 	}
 	return &codeEdges{
 		path: path, lines: map[place]bool{}, differing: map[string]int{}, missing: map[string]bool{},
+		seen: map[*recording.Stack]bool{},
 		judge: edges.New(edges.Input{
 			Program: edges.NewLazyProgram(find, instrumentedByJFR), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
 		}),
@@ -68,8 +70,15 @@ func newCodeEdges(path *classes.Path) *codeEdges {
 
 // Visit takes a record.
 func (c *codeEdges) Visit(r recording.Record) error {
-	if e, is := r.(*recording.Event); is && e.Stack != nil {
-		for _, f := range e.Stack.Frames {
+	switch r := r.(type) {
+	case *recording.Chunk:
+		clear(c.seen)
+	case *recording.Event:
+		if r.Stack == nil || c.seen[r.Stack] {
+			break
+		}
+		c.seen[r.Stack] = true
+		for _, f := range r.Stack.Frames {
 			c.line(f)
 		}
 	}

@@ -39,13 +39,15 @@ type profile struct {
 	lacking Counts
 	usable  uint64
 	full    bool
-	names   map[*recording.Method]string
-	seen    map[key]struct{}
+	// Of this chunk.
+	names    map[*recording.Method]string
+	counters map[*recording.Stack][]*counts
 }
 
 func newProfile(seed maphash.Seed) *profile {
 	p := &profile{
-		seed: seed, stacks: map[uint64][]string{}, names: map[*recording.Method]string{}, seen: map[key]struct{}{},
+		seed: seed, stacks: map[uint64][]string{}, names: map[*recording.Method]string{},
+		counters: map[*recording.Stack][]*counts{},
 	}
 	for i := range p.counts {
 		p.counts[i] = map[key]*counts{}
@@ -67,26 +69,46 @@ func (p *profile) add(e *recording.Event) {
 	p.usable++
 	block := p.blocks.at(e.StartNanos)
 	p.blocks.all[block]++
-	clear(p.seen)
+	for _, c := range p.countersOf(e.Stack) {
+		c.add(&p.blocks, block)
+	}
+}
+
+// countersOf returns what a sample with a stack counts in. The events of a chunk share stacks.
+func (p *profile) countersOf(s *recording.Stack) []*counts {
+	if list, known := p.counters[s]; known {
+		return list
+	}
+	var list []*counts
+	add := func(kind keyKind, k key) {
+		if c := p.counter(kind, k); c != nil {
+			list = append(list, c)
+		}
+	}
+	seen := map[key]bool{} // a recursion counts once
 	var hash maphash.Hash
 	hash.SetSeed(p.seed)
 	below := ""
-	for i := len(e.Stack.Frames) - 1; i >= 0; i-- {
-		name := p.name(e.Stack.Frames[i].Method)
+	for i := len(s.Frames) - 1; i >= 0; i-- {
+		name := p.name(s.Frames[i].Method)
 		_, _ = hash.WriteString(name)
 		_ = hash.WriteByte(0)
-		p.once(totalOf, key{method: name}, block)
-		if below != "" {
-			p.once(callerOf, key{method: name, caller: below}, block)
+		for kind, k := range map[keyKind]key{totalOf: {method: name}, callerOf: {method: name, caller: below}} {
+			if !seen[k] && (kind == totalOf || below != "") {
+				seen[k] = true
+				add(kind, k)
+			}
 		}
 		below = name
 	}
-	p.count(selfOf, key{method: below}, block)
 	sum := hash.Sum64()
-	p.count(stacksOf, key{hash: sum}, block)
+	add(selfOf, key{method: below})
+	add(stacksOf, key{hash: sum})
 	if _, known := p.stacks[sum]; !known && len(p.stacks) < mostKeys {
-		p.stacks[sum] = p.text(e.Stack)
+		p.stacks[sum] = p.text(s)
 	}
+	p.counters[s] = list
+	return list
 }
 
 func (p *profile) name(m *recording.Method) string {
@@ -107,26 +129,18 @@ func (p *profile) text(s *recording.Stack) []string {
 	return names
 }
 
-// once counts a key once for a sample, however often a recursion has it. Methods and calls are told apart by the caller.
-func (p *profile) once(kind keyKind, k key, block int) {
-	if _, again := p.seen[k]; again {
-		return
-	}
-	p.seen[k] = struct{}{}
-	p.count(kind, k, block)
-}
-
-func (p *profile) count(kind keyKind, k key, block int) {
+// counter returns the counts of a key, nil if there are too many.
+func (p *profile) counter(kind keyKind, k key) *counts {
 	c := p.counts[kind][k]
 	if c == nil {
 		if len(p.counts[kind]) >= mostKeys {
 			p.full = true
-			return
+			return nil
 		}
 		c = &counts{shift: p.blocks.shift}
 		p.counts[kind][k] = c
 	}
-	c.add(&p.blocks, block)
+	return c
 }
 
 // estimate is a share with what it varies by.

@@ -32,14 +32,20 @@ type samples struct {
 	samplers, threads, methods map[string]*Counts
 	intervals                  *intervals
 	asked                      map[string]string
-	names                      map[*recording.Method]string // of this chunk
+	tops                       map[*recording.Stack]top // of this chunk
 }
 
 func newSamples() *samples {
 	return &samples{
 		samplers: map[string]*Counts{}, threads: map[string]*Counts{}, methods: map[string]*Counts{}, intervals: newIntervals(),
-		asked: map[string]string{}, names: map[*recording.Method]string{},
+		asked: map[string]string{}, tops: map[*recording.Stack]top{},
 	}
+}
+
+// top is what counts of a stack.
+type top struct {
+	method  string
+	lacking Counts
 }
 
 // Visit takes a record.
@@ -47,7 +53,7 @@ func (s *samples) Visit(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Chunk:
 		s.intervals.chunkEnds()
-		clear(s.names)
+		clear(s.tops)
 	case *recording.Event:
 		if samplerTypes[r.Type] {
 			s.event(r)
@@ -61,16 +67,12 @@ func (s *samples) Visit(r recording.Record) error {
 }
 
 func (s *samples) event(e *recording.Event) {
-	c := Counts{Samples: 1}
-	method := noMethod
-	switch {
-	case e.Stack == nil || len(e.Stack.Frames) == 0:
-		c.Empty = 1
-	default:
-		method = s.name(e.Stack.Frames[0].Method)
-		c.Truncated = toOne(e.Stack.Truncated)
-		c.Unknown = toOne(slices.ContainsFunc(e.Stack.Frames, func(f recording.Frame) bool { return f.Method == nil }))
+	c, method := Counts{Empty: 1}, noMethod
+	if e.Stack != nil && len(e.Stack.Frames) > 0 {
+		t := s.top(e.Stack)
+		c, method = t.lacking, t.method
 	}
+	c.Samples = 1
 	c.Failed, c.Biased = toOne(e.Failed == recording.True), toOne(e.Biased == recording.True)
 	s.count(e.Type, threadName(e.Thread), method, c)
 	if t := e.Thread; t != nil {
@@ -119,13 +121,16 @@ func threadName(t *recording.Thread) string {
 	return t.Name
 }
 
-func (s *samples) name(m *recording.Method) string {
-	if name, known := s.names[m]; known {
-		return name
+func (s *samples) top(of *recording.Stack) top {
+	t, known := s.tops[of]
+	if !known {
+		t = top{method: methodName(of.Frames[0].Method), lacking: Counts{
+			Truncated: toOne(of.Truncated),
+			Unknown:   toOne(slices.ContainsFunc(of.Frames, func(f recording.Frame) bool { return f.Method == nil })),
+		}}
+		s.tops[of] = t
 	}
-	name := methodName(m)
-	s.names[m] = name
-	return name
+	return t
 }
 
 func methodName(m *recording.Method) string {

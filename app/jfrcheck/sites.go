@@ -29,6 +29,14 @@ const (
 type sites struct {
 	calls map[callSite]map[callee]*called
 	full  bool
+	// pending counts the events by their stacks: those of a chunk share them, so that each is looked at once.
+	pending map[sampled]uint64
+}
+
+// sampled is a stack of a sampler's events in a chunk.
+type sampled struct {
+	stack   *recording.Stack
+	sampler string
 }
 
 type callSite struct {
@@ -44,23 +52,36 @@ type called struct {
 	sampler string
 }
 
-func newSites() *sites { return &sites{calls: map[callSite]map[callee]*called{}} }
+func newSites() *sites {
+	return &sites{calls: map[callSite]map[callee]*called{}, pending: map[sampled]uint64{}}
+}
 
 // Visit takes a record.
 func (s *sites) Visit(r recording.Record) error {
-	e, is := r.(*recording.Event)
-	if !is || e.Stack == nil || !samplerTypes[e.Type] {
-		return nil
-	}
-	for i := 1; i < len(e.Stack.Frames); i++ {
-		s.add(e, i)
+	switch r := r.(type) {
+	case *recording.Chunk:
+		s.settle()
+	case *recording.Event:
+		if r.Stack != nil && samplerTypes[r.Type] {
+			s.pending[sampled{r.Stack, r.Type}]++
+		}
 	}
 	return nil
 }
 
-// add notes the call from a frame of an event's stack.
-func (s *sites) add(e *recording.Event, i int) {
-	caller, to := e.Stack.Frames[i], e.Stack.Frames[i-1].Method
+// settle notes the calls of a chunk.
+func (s *sites) settle() {
+	for at, n := range s.pending {
+		for i := 1; i < len(at.stack.Frames); i++ {
+			s.add(at, i, n)
+		}
+	}
+	clear(s.pending)
+}
+
+// add notes the call from a frame of so many events' stack.
+func (s *sites) add(of sampled, i int, n uint64) {
+	caller, to := of.stack.Frames[i], of.stack.Frames[i-1].Method
 	m := caller.Method
 	if m == nil || to == nil || caller.BCI < 0 || m.Modifiers&accNative != 0 || caller.Kind == recording.Native || fromHandle(m) ||
 		m.Descriptor == pseudo || to.Descriptor == pseudo {
@@ -69,7 +90,8 @@ func (s *sites) add(e *recording.Event, i int) {
 	at := callSite{m.Class, m.Name, m.Descriptor, caller.BCI}
 	callees := s.calls[at]
 	if callees == nil {
-		if s.full = len(s.calls) >= mostSites; s.full {
+		if len(s.calls) >= mostSites {
+			s.full = true
 			return
 		}
 		callees = map[callee]*called{}
@@ -87,13 +109,19 @@ func (s *sites) add(e *recording.Event, i int) {
 		if len(callees) >= mostCallees {
 			return
 		}
-		c = &called{sampler: e.Type}
+		c = &called{sampler: of.sampler}
 		callees[key] = c
-		if len(callees) > 1 {
-			c.example = stackText(e.Stack)
-		}
+		c.example = exampleOf(of.stack, i)
 	}
-	c.count++
+	c.count += n
+}
+
+// exampleOf is the stack around a call. It is kept for each callee of a site, since the rare one may come first.
+func exampleOf(s *recording.Stack, caller int) []string {
+	const above, below = 1, 6
+	around := *s
+	around.Frames = s.Frames[max(caller-1-above, 0):min(caller+below, len(s.Frames))]
+	return stackText(&around)
 }
 
 // fromHandle reports whether a method belongs to method handles, lambdas or other code that the VM or the JDK generates.
@@ -103,6 +131,7 @@ func fromHandle(m *recording.Method) bool {
 }
 
 func (s *sites) report(r *Report) {
+	s.settle()
 	check := Check{Name: sitesCheck, What: "a call site calls one method, as other samples have it", Unit: "calls"}
 	for at, callees := range s.calls {
 		var all, most uint64

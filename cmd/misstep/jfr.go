@@ -65,14 +65,14 @@ func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.HTML != "" {
+	if c.HTML != "" && len(report.Recordings) > 0 {
 		if err := jfrcheck.WriteHTML(c.HTML, report); err != nil {
 			return err
 		}
 	}
 	if c.JSON {
 		err = e.json(report)
-	} else {
+	} else if len(report.Recordings) > 0 {
 		renderReport(e.stdout, report)
 	}
 	if err != nil {
