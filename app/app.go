@@ -12,6 +12,7 @@
 //	replay        a bundle repeated
 //	retest        bundles repeated on other builds
 //	report        what a JVM left when it crashed or hung, identified
+//	jfrcheck      recordings that somebody has, checked and compared
 //	sharing       corpora: where they are, export, garbage collection
 //	doctor        what this machine can do
 //
