@@ -47,8 +47,8 @@ type consumer interface {
 	report(r *Report)
 }
 
-// Run checks recordings. What prevents a file from being checked is returned in failed, and the others are checked all the same; err
-// is what prevents any check.
+// Run checks recordings. What prevents a file from being checked is returned in failed, and the others are checked all the same;
+// err is what prevents any check.
 func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed []error, err error) {
 	path, err := classes.Open(o.ClassPath, o.JDK)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 )
 
 // outsideRE finds what a browser would fetch or run.
-var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|@import|<script|<iframe|<link|<base|<object|<embed|\bon\w+\s*=`)
+var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|@import|<(script|iframe|link|base|object|embed)|` +
+	`\bon\w+\s*=`)
 
 // hostile is a report in which everything that a recording says tries to leave its place in the page.
 func hostile(text string) *Report {

@@ -81,8 +81,8 @@ func (i *input) Close() error {
 	return os.Remove(i.path)
 }
 
-// openInput finds out what a file is. Packed recordings and those that come through a pipe are copied to a temporary file, of at most
-// most bytes: the file is refused where it has more, which one that never ends does.
+// openInput finds out what a file is. Packed recordings and those that come through a pipe are copied to a temporary file, of
+// bounded size: a recording that has more is refused, and so is one that never ends.
 func openInput(ctx context.Context, name string, o Options) (*input, error) {
 	stream, closer := o.Stdin, io.Closer(io.NopCloser(nil))
 	regular := false

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -123,10 +124,11 @@ func TestDamagedRecordings(t *testing.T) {
 	u8 := func(v uint64) []byte { return binary.BigEndian.AppendUint64(nil, v) }
 	damaged := map[string][]byte{
 		"magic only": whole[:4], "half a header": whole[:40], "header only": whole[:68], "header and a byte": whole[:69],
-		"a quarter": whole[:n/4], "half": whole[:n/2], "all but a byte": whole[:n-1], "twice": append(append([]byte{}, whole...), whole...),
-		"text behind": append(append([]byte{}, whole...), "text"...), "half a chunk behind": append(append([]byte{}, whole...), whole[:n/2]...),
+		"a quarter": whole[:n/4], "half": whole[:n/2], "all but a byte": whole[:n-1], "twice": slices.Concat(whole, whole),
+		"text behind": slices.Concat(whole, []byte("text")), "half a chunk behind": slices.Concat(whole, whole[:n/2]),
 		"old version": patch(4, 0, 0), "new version": patch(4, 0, 9),
-		"size 0": patch(8, u8(0)...), "size 1": patch(8, u8(1)...), "size too large": patch(8, u8(1<<40)...), "negative size": patch(8, u8(1<<63)...),
+		"size 0": patch(8, u8(0)...), "size 1": patch(8, u8(1)...), "size too large": patch(8, u8(1<<40)...),
+		"negative size":    patch(8, u8(1<<63)...),
 		"constants beyond": patch(16, u8(uint64(n)*2)...), "constants in the header": patch(16, u8(4)...),
 		"metadata beyond": patch(24, u8(uint64(n)*2)...), "no metadata": patch(24, u8(0)...),
 		"no frequency": patch(56, u8(0)...), "unfinished": patch(64, 1), "being written": patch(64, 255),

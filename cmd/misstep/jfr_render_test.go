@@ -28,11 +28,15 @@ func longReport() *jfrcheck.Report {
 			{Name: "jfr-chunks", Right: 1_234_567, Tolerated: map[string]uint64{"sampled-before-rotation": 12}},
 			{Name: "event-edges", Skipped: "needs class files: give --jdk and --classpath"},
 		},
-		Samplers: []jfrcheck.Sampler{{Event: "jdk.ExecutionSample", Counts: counts, Asked: "20 ms", Median: 20_123_456, P90: 41 * time.Millisecond}},
-		Notes:    []string{"12 classes are on no class path given: org.example.application.Main"},
+		Samplers: []jfrcheck.Sampler{
+			{Event: "jdk.ExecutionSample", Counts: counts, Asked: "20 ms", Median: 20_123_456, P90: 41 * time.Millisecond},
+		},
+		Notes: []string{"12 classes are on no class path given: org.example.application.Main"},
 	}
 	for range 12 {
-		r.Faults = append(r.Faults, jfrcheck.Fault{Kind: "impossible-edge", Place: longName + " @ 17 calls " + longName, Count: 3, Detail: longName})
+		r.Faults = append(r.Faults, jfrcheck.Fault{
+			Kind: "impossible-edge", Place: longName + " @ 17 calls " + longName, Count: 3, Detail: longName,
+		})
 	}
 	for range 8 {
 		r.Threads = append(r.Threads, jfrcheck.Group{Name: "http-nio-8080-exec-1", Counts: counts})
@@ -72,7 +76,8 @@ func TestReportOfHostileNames(t *testing.T) {
 	})
 	renderDiff(&b, &jfrcheck.Difference{
 		A: jfrcheck.Side{File: text}, Notes: []string{text},
-		Changes: []jfrcheck.Change{{Kind: "self", Method: text, Caller: text}}, Stacks: []jfrcheck.Change{{Kind: "stack", Stack: []string{text}}},
+		Changes: []jfrcheck.Change{{Kind: "self", Method: text, Caller: text}},
+		Stacks:  []jfrcheck.Change{{Kind: "stack", Stack: []string{text}}},
 	})
 	assert.NotContains(t, b.String(), "\x1b")
 }
@@ -81,7 +86,8 @@ func TestDifferencesFitAScreen(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	var b bytes.Buffer
 	renderDiff(&b, &jfrcheck.Difference{
-		A: jfrcheck.Side{File: "a.jfr", Event: "jdk.ExecutionSample", Compared: 100}, B: jfrcheck.Side{File: "b.jfr", Event: "jdk.CPUTimeSample"},
+		A:     jfrcheck.Side{File: "a.jfr", Event: "jdk.ExecutionSample", Compared: 100},
+		B:     jfrcheck.Side{File: "b.jfr", Event: "jdk.CPUTimeSample"},
 		Level: 0.05, Compared: 1234,
 		Changes: []jfrcheck.Change{{Kind: "caller", Method: longName, Caller: longName, A: 0.1, B: 0.25, Low: 0.1, High: 0.2, Q: 1.2e-7}},
 		Stacks:  []jfrcheck.Change{{Kind: "stack", A: 0.01, Stack: []string{longName, longName}}},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A JDK's lib/modules, of 9 and later (HotSpot src/java.base/share/native/libjimage/imageFile.hpp): a header, a table that redirects
-// hashes, the offsets of the locations, the locations, strings, and the resources. Numbers have the order of the machine's bytes.
+// A JDK's lib/modules, of 9 and later (src/java.base/share/native/libjimage/imageFile.hpp): a header, a table that redirects hashes,
+// the offsets of the locations, the locations, strings, and the resources. Numbers have the order of the machine's bytes.
 const (
 	imageMagic       = 0xcafedada
 	imageHeaderBytes = 28
@@ -148,8 +148,8 @@ func (m *image) read(name string) ([]byte, error) {
 		return nil, nil
 	}
 	if a[attributeCompressed] != 0 {
-		return nil, fmt.Errorf("%s is compressed in the image (jlink --compress), which is not read: give the JDK's jmods as class path",
-			name)
+		return nil, fmt.Errorf("%s is compressed in the image (jlink --compress), which is not read: give the JDK's JMODs as class "+
+			"path", name)
 	}
 	size := a[attributeUncompressed]
 	if size > maxClassBytes {
@@ -162,7 +162,8 @@ func (m *image) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// find returns the class file of a class, whose name has slashes; nil if there is none. The image says which module has the package.
+// find returns the class file of a class, whose name has slashes; nil if there is none. The image says which module has the
+// package.
 func (m *image) find(name string) ([]byte, error) {
 	slash := strings.LastIndexByte(name, '/')
 	if slash < 0 {
