@@ -3,7 +3,6 @@ package jfrcheck
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -55,7 +54,7 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 		return nil, nil, err
 	}
 	defer path.Close()
-	report = &Report{Recordings: []Recording{}, Faults: []Fault{}, Doubts: []Fault{}}
+	report = &Report{Recordings: []Recording{}, Faults: []Fault{}, Doubts: []Fault{}, Samplers: []Sampler{}}
 	counting := newSamples()
 	list := []consumer{&chunkOrder{chunks.New(mostFaults, recipe.ProfilerJFR)}, newFrames(), newSites()}
 	if !path.Empty() {
@@ -115,7 +114,7 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		r.Incomplete = in.cut.Error()
 	}
 	if r.Chunks == 0 { // nothing could be read
-		return nil, errors.Join(ErrInput, r.firstProblem())
+		return nil, r.unreadable()
 	}
 	return r, nil
 }
@@ -149,12 +148,12 @@ func (r *Recording) note(record recording.Record) {
 	}
 }
 
-func (r *Recording) firstProblem() error {
+func (r *Recording) unreadable() error {
 	if len(r.Problems) == 0 {
-		return errors.New("it has no chunk that can be read")
+		return ErrUnreadable
 	}
 	p := r.Problems[0]
-	return fmt.Errorf("offset %d: %s", p.Offset, p.Message)
+	return fmt.Errorf("%w: offset %d: %s", ErrUnreadable, p.Offset, p.Message)
 }
 
 // topped reports the most frequent groups.
@@ -182,8 +181,15 @@ func (c *chunkOrder) report(r *Report) {
 		}
 		r.Faults = append(r.Faults, Fault{
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: strings.TrimPrefix(place, "in "),
-			Detail: fmt.Sprintf("%s; recording %d, chunk %d, position %d",
-				f.GetDetail(), f.GetRecording(), f.GetChunk(), f.GetPosition()),
+			Detail: fmt.Sprintf("%s; %schunk %d, position %d", f.GetDetail(), r.fileOf(f.GetRecording()), f.GetChunk(), f.GetPosition()),
 		})
 	}
+}
+
+// fileOf names a recording where there are several.
+func (r *Report) fileOf(number uint32) string {
+	if len(r.Recordings) < 2 || int(number) >= len(r.Recordings) {
+		return ""
+	}
+	return r.Recordings[number].File + ", "
 }

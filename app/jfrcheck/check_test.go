@@ -192,7 +192,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	_, failed, err := Run(t.Context(), old, Options{Files: []string{recordingFile(t)}, MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	require.Len(t, failed, 1)
-	require.ErrorIs(t, failed[0], ErrInput)
+	require.ErrorIs(t, failed[0], ErrUnreadable)
 	require.ErrorContains(t, failed[0], "offset 7: format 0")
 
 	_, failed, err = Run(t.Context(), old, Options{Files: []string{"/absent", t.TempDir()}, MaxBytes: 1 << 20})

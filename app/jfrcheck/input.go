@@ -23,6 +23,9 @@ const mostWindow = 64 << 20
 // ErrInput is wrapped by errors about a file that is no recording.
 var ErrInput = errors.New("not a JFR recording")
 
+// ErrUnreadable is wrapped by errors about a recording of which no chunk can be read; they have the offset.
+var ErrUnreadable = errors.New("no chunk of the recording can be read")
+
 // form is what a file is by its first bytes.
 type form struct {
 	name, magic string

@@ -7,8 +7,8 @@ import (
 	"misstep/runner/recording"
 )
 
-// mostKeys bounds the methods, callers and stacks of a profile, each.
-const mostKeys = 1 << 20
+// mostKeys bounds the methods, callers and stacks of a profile, each; one has 400 bytes.
+const mostKeys = 1 << 17
 
 // keyKind is what a share is of.
 type keyKind uint8

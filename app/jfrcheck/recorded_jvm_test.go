@@ -148,7 +148,7 @@ func TestDamagedRecordings(t *testing.T) {
 			require.NoError(t, err)
 			switch {
 			case len(failed) > 0:
-				require.ErrorIs(t, failed[0], ErrInput)
+				require.ErrorIs(t, failed[0], ErrUnreadable)
 				assert.Contains(t, failed[0].Error(), "offset")
 				t.Log(failed[0])
 			default:

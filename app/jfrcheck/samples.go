@@ -125,7 +125,7 @@ func (s *samples) top(of *recording.Stack) top {
 	t, known := s.tops[of]
 	if !known {
 		t = top{method: methodName(of.Frames[0].Method), lacking: Counts{
-			Truncated: toOne(of.Truncated),
+			Truncated: toOne(of.Truncated || of.Cut),
 			Unknown:   toOne(slices.ContainsFunc(of.Frames, func(f recording.Frame) bool { return f.Method == nil })),
 		}}
 		s.tops[of] = t
