@@ -17,7 +17,7 @@ const sitesCheck = "call-sites"
 const (
 	kindContradiction = "contradictory-call"
 	mostSites         = 1 << 17 // of less than 1 KiB
-	mostCallees       = 16 // of a site; one with more is none that calls one method
+	mostCallees       = 16      // of a site; one with more is none that calls one method
 	// leastCalls are the samples of a site that say what it calls; a callee of at most one in rareOf of them contradicts.
 	leastCalls = 20
 	rareOf     = 20

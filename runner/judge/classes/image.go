@@ -61,6 +61,9 @@ func openImage(file io.ReaderAt) (*image, error) {
 	if length == 0 || size > mostImageIndex {
 		return nil, fmt.Errorf("%w: its index has %d bytes; the limit is %d", ErrImage, size, mostImageIndex)
 	}
+	if _, err := file.ReadAt(make([]byte, 1), imageHeaderBytes+int64(size)-1); err != nil { // before as much is allocated
+		return nil, fmt.Errorf("%w: its index: %w", ErrImage, err)
+	}
 	index := make([]byte, size)
 	if _, err := file.ReadAt(index, imageHeaderBytes); err != nil {
 		return nil, fmt.Errorf("%w: its index: %w", ErrImage, err)
