@@ -30,7 +30,7 @@ func (s *sizeFlag) UnmarshalText(text []byte) error {
 
 // recordingFlags are those of commands that read recordings.
 type recordingFlags struct {
-	MaxSize sizeFlag `help:"Size of the largest recording that is read, unpacked." default:"64GiB" placeholder:"SIZE"`
+	MaxSize sizeFlag `within:"[1,)" help:"Size of the largest recording that is read, unpacked." default:"64GiB" placeholder:"SIZE"`
 }
 
 type jfrCheckCommand struct {
@@ -39,7 +39,7 @@ type jfrCheckCommand struct {
 	Classpath string   `help:"Class path of the program, for the check event-edges: folders, jar files, DIR/* for all of a folder." placeholder:"PATH"`
 	JDK       string   `name:"jdk" help:"Folder of the JDK that made the recordings (its JAVA_HOME), for the check event-edges." type:"existingdir" placeholder:"DIR"`
 	HTML      string   `name:"html" help:"Write a report to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
-	Top       int      `help:"Threads and methods that are shown." default:"8"`
+	Top       int      `within:"[1,)" help:"Threads and methods that are shown." default:"8"`
 	JSON      bool     `name:"json" help:"Print the report as {recordings, checks, faults, doubts, samplers, threads, methods, notes}."`
 }
 
@@ -55,9 +55,6 @@ func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
 	helper, err := e.installation().RecordingHelper()
 	if err != nil {
 		return err
-	}
-	if c.Top < 1 {
-		return errors.New("--top: expected a number from 1 on")
 	}
 	report, failed, err := jfrcheck.Run(ctx, helper, jfrcheck.Options{
 		Files: c.Files, Stdin: os.Stdin, ClassPath: c.Classpath, JDK: c.JDK, MaxBytes: int64(c.MaxSize), Top: c.Top,
@@ -98,8 +95,8 @@ type jfrDiffCommand struct {
 	B      string  `arg:"" help:"Recording to compare with." type:"path" placeholder:"B"`
 	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared (default: the one with the most)." placeholder:"TYPE"`
 	EventB string  `name:"event-b" help:"The same of B." placeholder:"TYPE"`
-	Level  float64 `help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
-	Top    int     `help:"Differences of each kind that are shown." default:"10"`
+	Level  float64 `within:"(0,1)" help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
+	Top    int     `within:"[1,)" help:"Differences of each kind that are shown." default:"10"`
 	JSON   bool    `name:"json" help:"Print {a, b, level, compared, changes, stacks, notes}."`
 }
 
@@ -114,9 +111,6 @@ func (c *jfrDiffCommand) Run(ctx context.Context, e *env) error {
 	helper, err := e.installation().RecordingHelper()
 	if err != nil {
 		return err
-	}
-	if c.Top < 1 || c.Level <= 0 || c.Level >= 1 {
-		return errors.New("expected --top from 1 on and --level between 0 and 1")
 	}
 	d, err := jfrcheck.Diff(ctx, helper, jfrcheck.DiffOptions{
 		A: c.A, B: c.B, EventA: c.EventA, EventB: c.EventB, Stdin: os.Stdin, MaxBytes: int64(c.MaxSize), Level: c.Level, Top: c.Top,
