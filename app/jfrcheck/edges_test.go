@@ -1,0 +1,95 @@
+package jfrcheck
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/agent"
+	"misstep/internal/testenv"
+	"misstep/recipe"
+	"misstep/runner/judge/classes"
+	"misstep/runner/recording"
+)
+
+// realCall finds a call in a class of a JDK: stacks with it, of frames that have their lines. No JVM runs.
+func realCall(t *testing.T, jdk string) (good, bad, otherLine *recording.Stack) {
+	t.Helper()
+	p, err := classes.Open("", jdk)
+	require.NoError(t, err)
+	defer p.Close()
+	const name = "java.util.concurrent.FutureTask"
+	file := p.Find(name)[0]
+	frame := func(class, method, descriptor string, bci, line int32) recording.Frame {
+		return recording.Frame{
+			Method: &recording.Method{Class: class, Name: method, Descriptor: descriptor}, BCI: bci, Line: line, Kind: recording.Compiled,
+		}
+	}
+	for _, m := range file.Methods {
+		for _, s := range m.Code {
+			if s.Target < 0 || m.Name != "run" || s.Opcode != 182 { // invokevirtual
+				continue
+			}
+			to := file.Targets[s.Target]
+			if owners := p.Find(to.Owner); to.Polymorphic || len(owners) != 1 || !owners[0].Has(to.Name, to.Descriptor) {
+				continue
+			}
+			line := file.Line(m.Name, m.Descriptor, int32(s.BCI))
+			stack := func(callee, descriptor string, line int32) *recording.Stack {
+				return &recording.Stack{Frames: []recording.Frame{
+					frame(strings.ReplaceAll(to.Owner, "/", "."), callee, descriptor, 0, 0),
+					frame(name, m.Name, m.Descriptor, int32(s.BCI), line),
+				}}
+			}
+			for _, other := range methodsOf(p.Find(to.Owner)) { // of the same class, and not what is called there
+				if other.Name != to.Name && other.Upcall == 0 {
+					return stack(to.Name, to.Descriptor, line), stack(other.Name, other.Descriptor, line),
+						stack(other.Name, other.Descriptor, line+1)
+				}
+			}
+		}
+	}
+	t.Fatalf("%s.run has no call with which the test can begin", name)
+	return nil, nil, nil
+}
+
+func methodsOf(files []*classes.Class) (all []agent.SiteMethod) {
+	for _, f := range files {
+		all = append(all, f.Methods...)
+	}
+	return all
+}
+
+func TestEdgesByClassFiles(t *testing.T) {
+	jdk := testenv.Catalogued(t, "jdk17").Path
+	good, bad, otherLine := realCall(t, jdk)
+	o := Options{JDK: jdk}
+
+	r := run(t, o, chunk(0), event(0, good), event(1, good))
+	c := checkOf(t, r, recipe.EventEdges)
+	assert.EqualValues(t, 2, c.Right)
+	assert.False(t, r.Wrong())
+
+	r = run(t, o, chunk(0), event(0, good), event(1, bad), event(2, bad))
+	c = checkOf(t, r, recipe.EventEdges)
+	assert.EqualValues(t, 1, c.Right)
+	assert.EqualValues(t, 2, c.Wrong)
+	require.Len(t, r.Faults, 1)
+	f := r.Faults[0]
+	assert.Equal(t, "impossible-edge", f.Kind)
+	assert.EqualValues(t, 2, f.Count)
+	assert.Contains(t, f.Place, "java.util.concurrent.FutureTask.run @ ")
+	assert.Contains(t, f.Place, " calls "+methodName(bad.Frames[0].Method))
+	assert.Contains(t, f.Detail, "the instruction there calls ")
+	assert.Contains(t, f.Detail, good.Frames[0].Method.Name)
+	assert.Len(t, f.Stack, 2)
+
+	r = run(t, o, chunk(0), event(0, otherLine))
+	c = checkOf(t, r, recipe.EventEdges)
+	assert.Zero(t, c.Wrong, "another version of the class ran")
+	assert.EqualValues(t, 1, c.Void[otherFile])
+	assert.False(t, r.Wrong())
+	assert.Contains(t, strings.Join(r.Notes, "\n"), "are not those that ran (other lines): java.util.concurrent.FutureTask")
+}
