@@ -152,8 +152,8 @@ type estimate struct {
 }
 
 // share estimates the share of a key by batch means: the ratio of its samples and all, and the variance of the blocks around it.
-// The variance is at least that of independent samples with one sample more on each side, so that a key that a profile lacks, or that
-// blocks show evenly by chance, is not taken for certain.
+// The variance is at least that of independent samples with one sample more on each side, so that a key that a profile lacks, or
+// that blocks show evenly by chance, is not taken for certain.
 func (p *profile) share(kind keyKind, k key) estimate {
 	n := float64(p.usable)
 	if n == 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A JDK's lib/modules, of 9 and later (src/java.base/share/native/libjimage/imageFile.hpp): a header, a table that redirects hashes,
-// the offsets of the locations, the locations, strings, and the resources. Numbers have the order of the machine's bytes.
+// A JDK's lib/modules, of 9 and later (src/java.base/share/native/libjimage/imageFile.hpp): a header, a table that redirects
+// hashes, the offsets of the locations, the locations, strings, and the resources. Numbers have the order of the machine's bytes.
 const (
 	imageMagic       = 0xcafedada
 	imageHeaderBytes = 28
