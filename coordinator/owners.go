@@ -20,8 +20,8 @@ func ofProject(ctx context.Context, c *misstepv1.Campaign) (*misstepv1.Campaign,
 	case named == project, named == "" && project == projects.Default:
 		return c, nil
 	case named != "":
-		return nil, status.Errorf(codes.InvalidArgument, "project: the campaign is of %s, the call is in %s: give --project %s, or "+
-			"leave the field out", named, project, named)
+		return nil, status.Errorf(codes.InvalidArgument, "project: the campaign is of %s, the call is in %s: give --project %s, "+
+			"or leave the field out", named, project, named)
 	}
 	c = proto.CloneOf(c)
 	c.Project = project

@@ -90,7 +90,7 @@ func ask[Q, A proto.Message](ctx context.Context, call func(context.Context, Q) 
 }
 
 // queries are all calls that read, about what a project has, as ids, as prefixes and in lists.
-func queriesOf(s *coordinator.Server, ctx context.Context, n neighbours) map[string]string {
+func queriesOf(ctx context.Context, s *coordinator.Server, n neighbours) map[string]string {
 	all := map[string]string{
 		"ListCampaigns":        ask(ctx, s.ListCampaigns, &misstepv1.ListCampaignsRequest{}),
 		"ListFindings":         ask(ctx, s.ListFindings, &misstepv1.ListFindingsRequest{}),
@@ -106,7 +106,8 @@ func queriesOf(s *coordinator.Server, ctx context.Context, n neighbours) map[str
 	}
 	for _, length := range []int{1, 4, 13} {
 		cut := func(id string) string { return id[:min(length, len(id))] }
-		all[fmt.Sprint("GetCampaign ", length)] = ask(ctx, s.GetCampaign, &misstepv1.GetCampaignRequest{CampaignId: cut(n.campaign)})
+		all[fmt.Sprint("GetCampaign ", length)] = ask(ctx, s.GetCampaign,
+			&misstepv1.GetCampaignRequest{CampaignId: cut(n.campaign)})
 		all[fmt.Sprint("ListTrials ", length)] = ask(ctx, s.ListTrials, &misstepv1.ListTrialsRequest{CampaignId: cut(n.campaign)})
 		all[fmt.Sprint("GetFinding ", length)] = ask(ctx, s.GetFinding, &misstepv1.GetFindingRequest{FindingId: cut(n.finding)})
 		all[fmt.Sprint("GetReproduction ", length)] = ask(ctx, s.GetReproduction,
@@ -124,10 +125,10 @@ func TestAProjectIsAnsweredAsIfItWereAlone(t *testing.T) {
 			l := newLab(t, memory.New(), bug(0.7))
 			own := settle(t, l, pair[0], 6)
 			ctx, now := l.ctx(t), l.now
-			before := queriesOf(l.server, ctx, own)
+			before := queriesOf(ctx, l.server, own)
 			settle(t, l, pair[1], 9)
 			l.now = now
-			after := queriesOf(l.server, ctx, own)
+			after := queriesOf(ctx, l.server, own)
 			assert.Equal(t, before, after)
 			for name, answer := range after {
 				assert.NotContains(t, answer, "Internal", name)
@@ -148,7 +149,7 @@ func TestIDsOfAnotherProjectAreNobodys(t *testing.T) {
 	l := newLab(t, memory.New(), func(*misstepv1.Recipe) float64 { return 1 })
 	foreign := settle(t, l, "q", 9)
 	theirs, now := l.ctx(t), l.now
-	before := queriesOf(l.server, theirs, foreign)
+	before := queriesOf(theirs, l.server, foreign)
 	s := l.server
 	ctx := access.With(access.InProject(t.Context(), "p"), &access.Caller{
 		Name: "pia", Kind: access.Person, Grants: []access.Grant{{Project: "p", Role: misstepv1.Role_ROLE_ADMIN}},
@@ -208,8 +209,11 @@ func TestIDsOfAnotherProjectAreNobodys(t *testing.T) {
 		id    string
 		calls map[string]func(string) string
 	}{
-		{foreign.campaign, campaigns}, {foreign.finding, findings}, {foreign.reproduction, reproductions},
-		{foreign.schedule, schedules}, {foreign.bug, bugs},
+		{foreign.campaign, campaigns},
+		{foreign.finding, findings},
+		{foreign.reproduction, reproductions},
+		{foreign.schedule, schedules},
+		{foreign.bug, bugs},
 	} {
 		nobodys := kind.id[:1] + strings.Repeat("_", len(kind.id)-1)
 		for name, call := range kind.calls {
@@ -228,7 +232,7 @@ func TestIDsOfAnotherProjectAreNobodys(t *testing.T) {
 	assert.Equal(t, "NotFound: there is no decision to undo", undo(0), "the newest one is another project's")
 
 	l.now = now
-	assert.Equal(t, before, queriesOf(l.server, theirs, foreign))
+	assert.Equal(t, before, queriesOf(theirs, l.server, foreign))
 }
 
 // Runners serve all projects and learn of none.
@@ -269,8 +273,13 @@ func TestACampaignNamesNoOtherProject(t *testing.T) {
 		named string
 		want  string
 	}{
-		{t.Context(), "", ""}, {t.Context(), "default", "default"}, {t.Context(), "p", "give --project p"},
-		{in, "", "p"}, {in, "p", "p"}, {in, "q", "give --project q"}, {in, "default", "give --project default"},
+		{t.Context(), "", ""},
+		{t.Context(), "default", "default"},
+		{t.Context(), "p", "give --project p"},
+		{in, "", "p"},
+		{in, "p", "p"},
+		{in, "q", "give --project q"},
+		{in, "default", "give --project default"},
 		{in, "P q", "expected the name of a project"},
 	} {
 		request := submission(1)

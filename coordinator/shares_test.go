@@ -31,7 +31,9 @@ func TestPeopleShareTheRunners(t *testing.T) {
 	bens := []string{submit("ben", "q", 0, 3), submit("ben", "default", 0, 0), submit("ben", "q", -1, 8)}
 	running := map[string]int{}
 	sync := func(ctx context.Context, id string, slots uint32) {
-		got, err := s.Synchronize(ctx, &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: id, Slots: slots}, FreeSlots: slots})
+		got, err := s.Synchronize(ctx, &misstepv1.SynchronizeRequest{
+			Runner: &misstepv1.Runner{Id: id, Slots: slots}, FreeSlots: slots,
+		})
 		require.NoError(t, err)
 		for _, l := range got.GetDesired() {
 			running[l.GetCampaignId()]++

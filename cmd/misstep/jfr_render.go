@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,8 +39,13 @@ func renderReport(w io.Writer, r *jfrcheck.Report) {
 		}
 		rows = append(rows, []string{c.Name, fmt.Sprint(c.Right), verdict, counts(c.Tolerated), counts(c.Void)})
 	}
-	renderTable(w, []column{{title: "check"}, {title: "right"}, {title: "wrong", cut: 40}, {title: "tolerated", cut: 12, drop: 1},
-		{title: "void", cut: 12, drop: 2}}, rows)
+	renderTable(w, []column{
+		{title: "check"},
+		{title: "right"},
+		{title: "wrong", cut: 40},
+		{title: "tolerated", cut: 12, drop: 1},
+		{title: "void", cut: 12, drop: 2},
+	}, rows)
 	renderFaults(w, "wrong for certain", r.Faults)
 	renderFaults(w, "doubtful", r.Doubts)
 	renderSamplers(w, r.Samplers)
@@ -79,7 +85,8 @@ func renderSamplers(w io.Writer, samplers []jfrcheck.Sampler) {
 	fmt.Fprintln(w)
 	var rows [][]string
 	for _, s := range samplers {
-		rows = append(rows, append([]string{s.Event}, append(lacking(s.Counts), orDash(s.Asked), length(s.Median), length(s.P90))...))
+		cells := append(lacking(s.Counts), orDash(s.Asked), length(s.Median), length(s.P90))
+		rows = append(rows, append([]string{s.Event}, cells...))
 	}
 	renderTable(w, append(append([]column{{title: "sampler", cut: 20}}, lackingColumns...),
 		column{title: "asked", drop: 3}, column{title: "median"}, column{title: "p90", drop: 2}), rows)
@@ -135,7 +142,7 @@ func renderDiff(w io.Writer, d *jfrcheck.Difference) {
 		return
 	}
 	var rows [][]string
-	for _, c := range append(d.Changes[:len(d.Changes):len(d.Changes)], d.Stacks...) {
+	for _, c := range slices.Concat(d.Changes, d.Stacks) {
 		what := c.Method
 		switch {
 		case c.Caller != "":
@@ -149,7 +156,12 @@ func renderDiff(w io.Writer, d *jfrcheck.Difference) {
 		})
 	}
 	renderTable(w, []column{
-		{title: "share"}, {title: "A"}, {title: "B"}, {title: "points"}, {title: "95% interval", drop: 1}, {title: "q", drop: 2},
+		{title: "share"},
+		{title: "A"},
+		{title: "B"},
+		{title: "points"},
+		{title: "95% interval", drop: 1},
+		{title: "q", drop: 2},
 		{title: "of", cut: 30},
 	}, rows)
 	fmt.Fprintf(w, "%d shares compared; of the differences %s may be due to chance\n", d.Compared, sharePercent(d.Level))

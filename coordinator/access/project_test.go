@@ -35,7 +35,8 @@ func TestACallIsInTheProjectOfItsHeader(t *testing.T) {
 		code    codes.Code
 		message string
 	}{
-		{name: "all", project: "default"}, {name: "all", headers: []string{"p"}, project: "p"},
+		{name: "all", project: "default"},
+		{name: "all", headers: []string{"p"}, project: "p"},
 		{name: "all", headers: []string{"default"}, project: "default"},
 		{name: "pia", headers: []string{"p"}, project: "p"},
 		{name: "pia", code: codes.PermissionDenied, message: "needs the role viewer in the project default, granted is hunter in p"},

@@ -94,8 +94,8 @@ func NewRound(all []Claim) *Round {
 	return r
 }
 
-// Next returns the index of the claim that gets the next slot, among those that may have one; -1 when there are none. Those that may
-// have none still count for what their owners hold.
+// Next returns the index of the claim that gets the next slot, among those that may have one; -1 when there are none. Those that
+// may have none still count for what their owners hold.
 func (r *Round) Next(may func(i int) bool) int {
 	person := best(r.people, func(k int) bool { return slices.ContainsFunc(r.own[k], may) })
 	if person < 0 {

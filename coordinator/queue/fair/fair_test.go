@@ -186,8 +186,11 @@ func TestDeterministic(t *testing.T) {
 func TestSlotsAreDividedByShare(t *testing.T) {
 	one := fair.Weight(0, 1)
 	f := newFleet([]fair.Claim{
-		{Owner: "anna", Share: 1, Weight: one}, {Owner: "ben", Share: 3, Weight: one}, {Owner: "ben", Share: 3, Weight: 2 * one},
-		{Owner: "cleo", Share: 1, Weight: one}, {Owner: "cleo", Share: 1, Weight: fair.Weight(-1, 1)},
+		{Owner: "anna", Share: 1, Weight: one},
+		{Owner: "ben", Share: 3, Weight: one},
+		{Owner: "ben", Share: 3, Weight: 2 * one},
+		{Owner: "cleo", Share: 1, Weight: one},
+		{Owner: "cleo", Share: 1, Weight: fair.Weight(-1, 1)},
 	}, 50, 1)
 	f.length = []int{3, 30, 7, 50, 5}
 	f.run(t, 20_000)

@@ -49,7 +49,9 @@ func fill(t *testing.T, s store.Store, project string, numbered bool) {
 	require.NoError(t, s.Update(t.Context(), func(whole store.Tx) error {
 		tx := scoped.In(whole, project)
 		for _, id := range []string{"C1", "C2", "C3", "R1", "C"} {
-			recipe := &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "j-" + project}, Workload: &misstepv1.Workload{Name: "w-" + project}}
+			recipe := &misstepv1.Recipe{
+				Jdk: &misstepv1.Jdk{Name: "j-" + project}, Workload: &misstepv1.Workload{Name: "w-" + project},
+			}
 			trial := &store.Trial{
 				Campaign: id, Recipe: recipe, FindingIDs: []string{"F1", "F2"}, Ended: at,
 				Outcome: &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH},
@@ -113,8 +115,8 @@ var passing = map[string]bool{
 // Whoever adds rows to stores decides here whether they are of a project.
 func TestEachMethodIsOfAProjectOrSaidNotToBe(t *testing.T) {
 	all, accounts := reflect.TypeFor[store.Tx](), reflect.TypeFor[store.AccessRows]()
-	for i := range all.NumMethod() {
-		name := all.Method(i).Name
+	for method := range all.Methods() {
+		name := method.Name
 		_, ofAccounts := accounts.MethodByName(name)
 		own, ok := reflect.TypeFor[*scoped.Tx]().MethodByName(name)
 		require.True(t, ok)
