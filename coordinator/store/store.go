@@ -48,6 +48,7 @@ type Tx interface {
 	TrialRows
 	FindingRows
 	DecisionRows
+	VisibilityRows
 	KnownBugRows
 	ReproductionRows
 	CatalogueRows
@@ -134,6 +135,15 @@ type DecisionRows interface {
 	PutDecision(d *misstepv1.TriageDecision) error
 	// Decisions returns the decisions, lowest id first.
 	Decisions() ([]*misstepv1.TriageDecision, error)
+}
+
+// VisibilityRows are what was decided about who sees a finding, by the finding's id. They are few: a finding that its project sees
+// has none.
+type VisibilityRows interface {
+	PutVisibility(*misstepv1.FindingVisibility) error
+	DeleteVisibility(finding string) error
+	// Visibilities returns all, by finding, those of embargoes that have ended included.
+	Visibilities() ([]*misstepv1.FindingVisibility, error)
 }
 
 // KnownBugRows are the store's own catalogue of known bugs, by id.

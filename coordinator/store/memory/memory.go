@@ -38,6 +38,7 @@ type Store struct {
 	decisions     []*misstepv1.TriageDecision
 	workers       map[string][]byte
 	known         map[string]*misstepv1.KnownBug
+	visibility    map[string]*misstepv1.FindingVisibility
 	tokens        map[string]*store.Token
 	access        map[grantKey]*misstepv1.AccessGrant
 	audit         []*misstepv1.AuditEntry // appended to or replaced, never changed in place
@@ -67,6 +68,7 @@ func New() *Store {
 		findings:      map[string]*store.Finding{},
 		workers:       map[string][]byte{},
 		known:         map[string]*misstepv1.KnownBug{},
+		visibility:    map[string]*misstepv1.FindingVisibility{},
 		tokens:        map[string]*store.Token{},
 		access:        map[grantKey]*misstepv1.AccessGrant{},
 		catalogue:     map[catalogueKey]*misstepv1.CatalogueEntry{},

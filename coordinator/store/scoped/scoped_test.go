@@ -76,6 +76,7 @@ func fill(t *testing.T, s store.Store, project string, numbered bool) {
 			require.NoError(t, errors.Join(
 				tx.PutFinding(&store.Finding{Proto: &misstepv1.Finding{Id: id, Title: project}}),
 				tx.PutKnownBug(&misstepv1.KnownBug{Id: id, Title: project}),
+				tx.PutVisibility(&misstepv1.FindingVisibility{FindingId: id, Reason: project}),
 				tx.PutSchedule(&misstepv1.Schedule{Id: id, Owner: project, Next: timestamppb.New(at), Every: durationpb.New(time.Hour)}),
 				tx.PutRetest(&misstepv1.Retest{Id: id, FindingId: id, Verdict: project}),
 			))
@@ -167,7 +168,7 @@ func TestKeysAreNoIDs(t *testing.T) {
 			require.ErrorIs(t, err, store.ErrNotFound)
 			require.ErrorIs(t, tx.PutKnownBug(&misstepv1.KnownBug{Id: key}), scoped.ErrID)
 			require.ErrorIs(t, tx.PutDecision(&misstepv1.TriageDecision{Id: 3, Finding: "F1"}), store.ErrNotFound)
-			return errors.Join(tx.DeleteKnownBug(key), tx.DeleteSchedule(key))
+			return errors.Join(tx.DeleteKnownBug(key), tx.DeleteSchedule(key), tx.DeleteVisibility(key))
 		}))
 	}
 	require.NoError(t, inside{s, "q"}.View(t.Context(), func(tx store.Tx) error {
@@ -176,6 +177,9 @@ func TestKeysAreNoIDs(t *testing.T) {
 		assert.Len(t, bugs, 3)
 		all, err := tx.Schedules()
 		assert.Len(t, all, 3)
+		require.NoError(t, err)
+		visibilities, err := tx.Visibilities()
+		assert.Len(t, visibilities, 3)
 		return err
 	}))
 }

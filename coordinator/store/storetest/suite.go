@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"decisions", decisions},
 		{"worker state", workerState},
 		{"known bugs", knownBugs},
+		{"visibility of findings", visibilities},
 		{"tokens", tokens},
 		{"what is granted", accessGrants},
 		{"audit log", auditLog},

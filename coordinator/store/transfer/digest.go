@@ -67,6 +67,7 @@ func Tables(tx store.Loader) ([]Table, error) {
 		}},
 		{"decisions", messages(tx.Decisions)},
 		{"known bugs", messages(tx.KnownBugs)},
+		{"visibility", messages(tx.Visibilities)},
 		{"reproductions", messages(func() ([]*misstepv1.Reproduction, error) { return tx.Reproductions(false) })},
 		{"catalogue", messages(func() ([]*misstepv1.CatalogueEntry, error) { return tx.CatalogueEntries(everyKind) })},
 		{"schedules", messages(tx.Schedules)},

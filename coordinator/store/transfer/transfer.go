@@ -102,6 +102,7 @@ func (c *copying) all() error {
 		copyOf(c, "findings", c.source.Findings, store.Loader.PutFinding),
 		copyOf(c, "decisions", c.source.Decisions, store.Loader.LoadDecision),
 		copyOf(c, "known bugs", c.source.KnownBugs, store.Loader.PutKnownBug),
+		copyOf(c, "visibility", c.source.Visibilities, store.Loader.PutVisibility),
 		copyOf(c, "reproductions", func() ([]*misstepv1.Reproduction, error) { return c.source.Reproductions(false) },
 			store.Loader.PutReproduction),
 		copyOf(c, "catalogue", func() ([]*misstepv1.CatalogueEntry, error) { return c.source.CatalogueEntries(everyKind) },

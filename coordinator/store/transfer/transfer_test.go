@@ -70,6 +70,7 @@ func fill(t *testing.T, s store.Store) {
 		require.NoError(t, to.LoadDecision(&misstepv1.TriageDecision{Id: 3, Kind: "merge"}))
 		require.NoError(t, to.LoadDecision(&misstepv1.TriageDecision{Id: 9, Kind: "split"}))
 		require.NoError(t, tx.PutKnownBug(&misstepv1.KnownBug{Id: "B1"}))
+		require.NoError(t, tx.PutVisibility(&misstepv1.FindingVisibility{FindingId: "F1"}))
 		require.NoError(t, tx.PutReproduction(&misstepv1.Reproduction{Id: "R1", Next: 4}))
 		require.NoError(t, tx.PutSchedule(&misstepv1.Schedule{Id: "S1", Runs: 3}))
 		require.NoError(t, tx.PutRetest(&misstepv1.Retest{Id: "RT1/0", FindingId: "F1"}))
@@ -99,7 +100,7 @@ func TestThereAndBack(t *testing.T) {
 		rows[table.Name] = table.Rows
 	}
 	assert.Equal(t, map[string]uint64{
-		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1,
+		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1, "visibility": 1,
 		"reproductions": 1, "catalogue": 2, "schedules": 1, "retests": 1, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
 	}, rows)
 	told := map[string]uint64{}
@@ -226,6 +227,7 @@ func TestDifferencesShow(t *testing.T) {
 		},
 		"decisions":     func(tx store.Loader) error { return tx.PutDecision(&misstepv1.TriageDecision{Id: 9, Kind: "merge"}) },
 		"known bugs":    func(tx store.Loader) error { return tx.DeleteKnownBug("B1") },
+		"visibility":    func(tx store.Loader) error { return tx.DeleteVisibility("F1") },
 		"reproductions": func(tx store.Loader) error { return tx.PutReproduction(&misstepv1.Reproduction{Id: "R1"}) },
 		"workers":       func(tx store.Loader) error { return tx.PutWorkerState("w", []byte{0, 1}) },
 		"tokens": func(tx store.Loader) error {

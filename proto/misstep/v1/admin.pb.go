@@ -667,13 +667,14 @@ type CampaignStatus struct {
 	Queued uint64 `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
 	// running trials, each held by a runner under a lease.
 	Running uint64 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
-	// outcomes of finished trials by kind, e.g. "clean".
+	// outcomes of finished trials by kind, e.g. "clean". Crashes, hangs and mismatches are counted together as "restricted" for a caller
+	// who may not see each finding of the campaign.
 	Outcomes map[string]uint64 `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// failed trials, given up after retries of infrastructure failures.
 	Failed uint64 `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
 	// retries after infrastructure failures and lost leases.
 	Retries uint64 `protobuf:"varint,10,opt,name=retries,proto3" json:"retries,omitempty"`
-	// checks summed over finished and running trials.
+	// checks summed over finished and running trials; those of running ones only where outcomes are "restricted".
 	Checks []*CheckCount `protobuf:"bytes,11,rep,name=checks,proto3" json:"checks,omitempty"`
 	// signals summed over the same trials.
 	Signals *SignalCount `protobuf:"bytes,12,opt,name=signals,proto3" json:"signals,omitempty"`
@@ -1620,7 +1621,10 @@ type ListFindingsRequest struct {
 	// bug to which the findings belong, by its id as ListBugs gives it; empty is all.
 	Bug string `protobuf:"bytes,10,opt,name=bug,proto3" json:"bug,omitempty"`
 	// state of the findings (FindingState.kind): "quiet" or "back" on at least one JDK; empty is all.
-	State         string `protobuf:"bytes,11,opt,name=state,proto3" json:"state,omitempty"`
+	State string `protobuf:"bytes,11,opt,name=state,proto3" json:"state,omitempty"`
+	// shared lists, instead of the findings of the call's project, those of all other projects that are shared or that name the
+	// caller; campaign_id must be empty then. They have their projects, and no campaigns. ListBugs takes no shared.
+	Shared        bool `protobuf:"varint,30,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1730,6 +1734,13 @@ func (x *ListFindingsRequest) GetState() string {
 		return x.State
 	}
 	return ""
+}
+
+func (x *ListFindingsRequest) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
 }
 
 // ListFindingsResponse is a page of the selected findings; aliases are part of the finding they were merged into.
@@ -2047,7 +2058,9 @@ func (x *Bug) GetStates() []string {
 type GetFindingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// finding_id or an unambiguous prefix of it.
-	FindingId     string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// project that shares the finding, or names the caller in it; empty for the project of the call.
+	Project       string `protobuf:"bytes,30,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2085,6 +2098,13 @@ func (*GetFindingRequest) Descriptor() ([]byte, []int) {
 func (x *GetFindingRequest) GetFindingId() string {
 	if x != nil {
 		return x.FindingId
+	}
+	return ""
+}
+
+func (x *GetFindingRequest) GetProject() string {
+	if x != nil {
+		return x.Project
 	}
 	return ""
 }
@@ -2135,6 +2155,135 @@ func (x *GetFindingResponse) GetFinding() *Finding {
 	return nil
 }
 
+// SetVisibilityRequest says who is to see a finding.
+type SetVisibilityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id or an unambiguous prefix of it.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// visibility of the finding, and of those merged into it; unspecified takes back what was decided before.
+	Visibility Visibility `protobuf:"varint,2,opt,name=visibility,proto3,enum=misstep.v1.Visibility" json:"visibility,omitempty"`
+	// until is when an embargo ends: in the future, and at most five years away. Absent for any other visibility.
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// people who see it besides, at most 100, by the names of callers: "anna@example.org", "token anna@example.org/ci". Each needs the
+	// role of viewer in some project. None for a finding that is shared, or that its project sees.
+	People []string `protobuf:"bytes,4,rep,name=people,proto3" json:"people,omitempty"`
+	// reason in free text, at most 1 KiB.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetVisibilityRequest) Reset() {
+	*x = SetVisibilityRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetVisibilityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetVisibilityRequest) ProtoMessage() {}
+
+func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
+func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SetVisibilityRequest) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *SetVisibilityRequest) GetVisibility() Visibility {
+	if x != nil {
+		return x.Visibility
+	}
+	return Visibility_VISIBILITY_UNSPECIFIED
+}
+
+func (x *SetVisibilityRequest) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *SetVisibilityRequest) GetPeople() []string {
+	if x != nil {
+		return x.People
+	}
+	return nil
+}
+
+func (x *SetVisibilityRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// SetVisibilityResponse holds what is in force now.
+type SetVisibilityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// visibility as it was stored; absent when nothing is decided any more.
+	Visibility    *FindingVisibility `protobuf:"bytes,1,opt,name=visibility,proto3" json:"visibility,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetVisibilityResponse) Reset() {
+	*x = SetVisibilityResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetVisibilityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetVisibilityResponse) ProtoMessage() {}
+
+func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
+func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
+	if x != nil {
+		return x.Visibility
+	}
+	return nil
+}
+
 // MergeFindingsRequest names two findings of the same kind, each by id or by an unambiguous prefix.
 type MergeFindingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2150,7 +2299,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2311,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2324,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -2210,7 +2359,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2222,7 +2371,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2235,7 +2384,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -2258,7 +2407,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2419,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2432,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -2311,7 +2460,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2323,7 +2472,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2336,7 +2485,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -2357,7 +2506,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2518,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2531,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -2403,7 +2552,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2564,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2577,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -2447,7 +2596,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2608,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2621,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -2486,7 +2635,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2647,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2660,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -2536,7 +2685,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +2697,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +2710,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -2598,7 +2747,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2610,7 +2759,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2623,7 +2772,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2659,7 +2808,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2671,7 +2820,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2684,7 +2833,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -2750,7 +2899,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2911,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2924,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -2854,7 +3003,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +3015,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +3028,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -2907,7 +3056,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3068,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3081,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -2953,7 +3102,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3114,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3127,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -2999,7 +3148,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3011,7 +3160,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3024,7 +3173,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -3045,7 +3194,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3057,7 +3206,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3070,7 +3219,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -3091,7 +3240,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3103,7 +3252,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3116,7 +3265,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -3135,7 +3284,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3147,7 +3296,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3160,7 +3309,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -3176,7 +3325,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3188,7 +3337,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3201,7 +3350,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -3227,7 +3376,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3388,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3401,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -3294,7 +3443,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3455,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3468,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -3438,7 +3587,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3450,7 +3599,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3463,7 +3612,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -3484,7 +3633,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3645,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3658,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -3530,7 +3679,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3542,7 +3691,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3555,7 +3704,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -3574,7 +3723,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3586,7 +3735,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3599,7 +3748,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -3611,7 +3760,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3772,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3785,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -3650,7 +3799,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3662,7 +3811,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3675,7 +3824,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -3805,7 +3954,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1c.misstep.v1.CoordinatorStateR\x05value:\x028\x01\"r\n" +
 	"\x10CoordinatorState\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x122\n" +
-	"\arunners\x18\x02 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xb3\x02\n" +
+	"\arunners\x18\x02 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xcb\x02\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\x12\x12\n" +
@@ -3820,7 +3969,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"page_token\x18\t \x01(\tR\tpageToken\x12\x10\n" +
 	"\x03bug\x18\n" +
 	" \x01(\tR\x03bug\x12\x14\n" +
-	"\x05state\x18\v \x01(\tR\x05state\"\x85\x01\n" +
+	"\x05state\x18\v \x01(\tR\x05state\x12\x16\n" +
+	"\x06shared\x18\x1e \x01(\bR\x06shared\"\x85\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
 	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
@@ -3845,12 +3995,26 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"first_seen\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tfirstSeen\x127\n" +
 	"\tlast_seen\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x16\n" +
-	"\x06states\x18\v \x03(\tR\x06states\"2\n" +
+	"\x06states\x18\v \x03(\tR\x06states\"L\n" +
 	"\x11GetFindingRequest\x12\x1d\n" +
 	"\n" +
-	"finding_id\x18\x01 \x01(\tR\tfindingId\"C\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x18\n" +
+	"\aproject\x18\x1e \x01(\tR\aproject\"C\n" +
 	"\x12GetFindingResponse\x12-\n" +
-	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\"f\n" +
+	"\afinding\x18\x01 \x01(\v2\x13.misstep.v1.FindingR\afinding\"\xcf\x01\n" +
+	"\x14SetVisibilityRequest\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x126\n" +
+	"\n" +
+	"visibility\x18\x02 \x01(\x0e2\x16.misstep.v1.VisibilityR\n" +
+	"visibility\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06people\x18\x04 \x03(\tR\x06people\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"V\n" +
+	"\x15SetVisibilityResponse\x12=\n" +
+	"\n" +
+	"visibility\x18\x01 \x01(\v2\x1d.misstep.v1.FindingVisibilityR\n" +
+	"visibility\"f\n" +
 	"\x14MergeFindingsRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x17\n" +
@@ -3952,7 +4116,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xd0\x11\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xb5\x12\n" +
 	"\fAdminService\x12f\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12Y\n" +
@@ -3968,6 +4132,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12V\n" +
 	"\n" +
 	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12c\n" +
+	"\rSetVisibility\x12 .misstep.v1.SetVisibilityRequest\x1a!.misstep.v1.SetVisibilityResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12c\n" +
 	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
 	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
 	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
@@ -3994,7 +4159,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -4028,171 +4193,180 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*Bug)(nil),                        // 29: misstep.v1.Bug
 	(*GetFindingRequest)(nil),          // 30: misstep.v1.GetFindingRequest
 	(*GetFindingResponse)(nil),         // 31: misstep.v1.GetFindingResponse
-	(*MergeFindingsRequest)(nil),       // 32: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 33: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 34: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 35: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 36: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 37: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 38: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 39: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 40: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 41: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 42: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 43: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 44: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 45: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 46: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 47: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 48: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 49: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 50: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 51: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 52: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 53: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 54: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 55: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 56: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 57: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 58: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 59: misstep.v1.ListKnownBugsResponse
-	nil,                                // 60: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 61: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 62: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 63: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 64: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 65: misstep.v1.Jdk
-	(*Workload)(nil),                   // 66: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 67: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 68: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 69: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 70: google.protobuf.Duration
-	(*Runner)(nil),                     // 71: misstep.v1.Runner
-	(*Finding)(nil),                    // 72: misstep.v1.Finding
-	(*Reliability)(nil),                // 73: misstep.v1.Reliability
-	(*TriageDecision)(nil),             // 74: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 75: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 76: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 77: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 78: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 79: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 80: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 81: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 82: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 83: misstep.v1.KnownBug
+	(*SetVisibilityRequest)(nil),       // 32: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 33: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 34: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 35: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 36: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 37: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 38: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 39: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 40: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 41: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 42: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 43: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 44: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 45: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 46: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 47: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 48: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 49: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 50: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 51: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 52: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 53: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 54: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 55: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 56: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 57: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 58: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 59: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 60: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 61: misstep.v1.ListKnownBugsResponse
+	nil,                                // 62: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 63: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 64: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 65: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 66: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 67: misstep.v1.Jdk
+	(*Workload)(nil),                   // 68: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 69: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 70: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 71: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 72: google.protobuf.Duration
+	(*Runner)(nil),                     // 73: misstep.v1.Runner
+	(*Finding)(nil),                    // 74: misstep.v1.Finding
+	(*Reliability)(nil),                // 75: misstep.v1.Reliability
+	(Visibility)(0),                    // 76: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 77: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 78: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 79: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 80: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 81: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 82: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 83: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 84: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 85: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 86: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 87: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	64, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	65, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	66, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	66, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	67, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	68, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	67, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	69, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	10, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	10, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	64, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	66, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 10: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	67, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	67, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	60, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	68, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	69, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	61, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	69, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	69, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	62, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	70, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	71, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	63, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	11, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	70, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	72, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	18, // 19: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	71, // 20: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	67, // 21: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	62, // 22: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	67, // 23: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	63, // 24: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	67, // 25: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	73, // 20: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	69, // 21: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	64, // 22: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	69, // 23: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	65, // 24: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	69, // 25: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
 	18, // 26: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	70, // 27: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	72, // 28: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	72, // 27: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	74, // 28: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
 	25, // 29: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
 	29, // 30: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	73, // 31: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	67, // 32: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	67, // 33: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	72, // 34: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	74, // 35: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	74, // 36: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	74, // 37: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	74, // 38: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	42, // 39: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	75, // 40: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	76, // 41: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	77, // 42: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	78, // 43: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	79, // 44: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	70, // 45: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	53, // 46: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	53, // 47: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	73, // 48: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	80, // 49: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	67, // 50: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	67, // 51: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	81, // 52: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	73, // 53: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	70, // 54: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	82, // 55: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	83, // 56: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	83, // 57: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	22, // 58: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	24, // 59: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 60: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 61: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 62: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	40, // 63: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	12, // 64: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	14, // 65: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	16, // 66: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19, // 67: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	25, // 68: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	27, // 69: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	30, // 70: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	32, // 71: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	34, // 72: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	36, // 73: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	38, // 74: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	54, // 75: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	56, // 76: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	58, // 77: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	43, // 78: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	45, // 79: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	47, // 80: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	49, // 81: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	51, // 82: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 83: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 84: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 85: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	41, // 86: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	13, // 87: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	15, // 88: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	17, // 89: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20, // 90: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	26, // 91: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	28, // 92: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	31, // 93: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	33, // 94: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	35, // 95: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	37, // 96: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	39, // 97: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	55, // 98: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	57, // 99: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	59, // 100: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	44, // 101: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	46, // 102: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	48, // 103: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	50, // 104: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	52, // 105: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	83, // [83:106] is the sub-list for method output_type
-	60, // [60:83] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	75, // 31: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	69, // 32: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	69, // 33: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	74, // 34: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	76, // 35: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	69, // 36: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	77, // 37: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	78, // 38: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	78, // 39: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	78, // 40: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	78, // 41: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	44, // 42: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	79, // 43: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	80, // 44: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	81, // 45: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	82, // 46: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	83, // 47: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	72, // 48: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	55, // 49: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	55, // 50: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	75, // 51: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	84, // 52: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	69, // 53: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	69, // 54: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	85, // 55: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	75, // 56: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	72, // 57: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	86, // 58: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	87, // 59: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	87, // 60: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	22, // 61: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	24, // 62: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 63: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 64: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 65: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	42, // 66: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	12, // 67: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	14, // 68: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	16, // 69: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19, // 70: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	25, // 71: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	27, // 72: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	30, // 73: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	32, // 74: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	34, // 75: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	36, // 76: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	38, // 77: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	40, // 78: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	56, // 79: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	58, // 80: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	60, // 81: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	45, // 82: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	47, // 83: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	49, // 84: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	51, // 85: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	53, // 86: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 87: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 88: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 89: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	43, // 90: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	13, // 91: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	15, // 92: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	17, // 93: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20, // 94: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	26, // 95: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	28, // 96: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	31, // 97: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	33, // 98: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	35, // 99: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	37, // 100: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	39, // 101: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	41, // 102: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	57, // 103: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	59, // 104: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	61, // 105: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	46, // 106: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	48, // 107: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	50, // 108: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	52, // 109: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	54, // 110: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	87, // [87:111] is the sub-list for method output_type
+	63, // [63:87] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -4213,7 +4387,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   63,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

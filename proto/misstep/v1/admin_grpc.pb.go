@@ -30,6 +30,7 @@ const (
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_ListBugs_FullMethodName           = "/misstep.v1.AdminService/ListBugs"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
+	AdminService_SetVisibility_FullMethodName      = "/misstep.v1.AdminService/SetVisibility"
 	AdminService_MergeFindings_FullMethodName      = "/misstep.v1.AdminService/MergeFindings"
 	AdminService_SplitFinding_FullMethodName       = "/misstep.v1.AdminService/SplitFinding"
 	AdminService_UndoDecision_FullMethodName       = "/misstep.v1.AdminService/UndoDecision"
@@ -79,6 +80,11 @@ const (
 // record what a person decided; counts and ids follow, but no outcome is changed. A decision is never deleted: UndoDecision only
 // marks it, so that ListDecisions tells the whole story, and an id that somebody wrote down keeps naming its finding.
 //
+// Visibility. A finding is seen in its project, unless a triager decided otherwise by SetVisibility. One that is private, or under
+// an embargo, is not there for whoever may not see it, in any call: ids and prefixes are unknown, lists and totals leave it out, and
+// so do its decisions, reproductions, retests and trials. What was decided about one of the findings that are merged holds for all
+// of them, and splitting them makes none visible.
+//
 // Reproductions. StartReproduction begins the way from a finding to a reproducer (confirm, amplify, minimise, bisect, verify). Its
 // probes are jobs that the same runners run; GetReproduction shows the steps. It is idempotent, so that a
 // command that was interrupted can ask again. At its end the submitter writes the bundle, runs it alone, and reports that
@@ -109,6 +115,9 @@ type AdminServiceClient interface {
 	ListBugs(ctx context.Context, in *ListBugsRequest, opts ...grpc.CallOption) (*ListBugsResponse, error)
 	// GetFinding returns one finding whole.
 	GetFinding(ctx context.Context, in *GetFindingRequest, opts ...grpc.CallOption) (*GetFindingResponse, error)
+	// SetVisibility decides who sees a finding: all projects, or nobody but triagers, admins and some people, for ever or until a
+	// date. INVALID_ARGUMENT names the field that is wrong.
+	SetVisibility(ctx context.Context, in *SetVisibilityRequest, opts ...grpc.CallOption) (*SetVisibilityResponse, error)
 	// MergeFindings records that two findings are one. INVALID_ARGUMENT when nothing would change.
 	MergeFindings(ctx context.Context, in *MergeFindingsRequest, opts ...grpc.CallOption) (*MergeFindingsResponse, error)
 	// SplitFinding makes an alias a finding by itself again. INVALID_ARGUMENT when it is no alias.
@@ -251,6 +260,16 @@ func (c *adminServiceClient) GetFinding(ctx context.Context, in *GetFindingReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetFindingResponse)
 	err := c.cc.Invoke(ctx, AdminService_GetFinding_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) SetVisibility(ctx context.Context, in *SetVisibilityRequest, opts ...grpc.CallOption) (*SetVisibilityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetVisibilityResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetVisibility_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -412,6 +431,11 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 // record what a person decided; counts and ids follow, but no outcome is changed. A decision is never deleted: UndoDecision only
 // marks it, so that ListDecisions tells the whole story, and an id that somebody wrote down keeps naming its finding.
 //
+// Visibility. A finding is seen in its project, unless a triager decided otherwise by SetVisibility. One that is private, or under
+// an embargo, is not there for whoever may not see it, in any call: ids and prefixes are unknown, lists and totals leave it out, and
+// so do its decisions, reproductions, retests and trials. What was decided about one of the findings that are merged holds for all
+// of them, and splitting them makes none visible.
+//
 // Reproductions. StartReproduction begins the way from a finding to a reproducer (confirm, amplify, minimise, bisect, verify). Its
 // probes are jobs that the same runners run; GetReproduction shows the steps. It is idempotent, so that a
 // command that was interrupted can ask again. At its end the submitter writes the bundle, runs it alone, and reports that
@@ -442,6 +466,9 @@ type AdminServiceServer interface {
 	ListBugs(context.Context, *ListBugsRequest) (*ListBugsResponse, error)
 	// GetFinding returns one finding whole.
 	GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error)
+	// SetVisibility decides who sees a finding: all projects, or nobody but triagers, admins and some people, for ever or until a
+	// date. INVALID_ARGUMENT names the field that is wrong.
+	SetVisibility(context.Context, *SetVisibilityRequest) (*SetVisibilityResponse, error)
 	// MergeFindings records that two findings are one. INVALID_ARGUMENT when nothing would change.
 	MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error)
 	// SplitFinding makes an alias a finding by itself again. INVALID_ARGUMENT when it is no alias.
@@ -512,6 +539,9 @@ func (UnimplementedAdminServiceServer) ListBugs(context.Context, *ListBugsReques
 }
 func (UnimplementedAdminServiceServer) GetFinding(context.Context, *GetFindingRequest) (*GetFindingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFinding not implemented")
+}
+func (UnimplementedAdminServiceServer) SetVisibility(context.Context, *SetVisibilityRequest) (*SetVisibilityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetVisibility not implemented")
 }
 func (UnimplementedAdminServiceServer) MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MergeFindings not implemented")
@@ -764,6 +794,24 @@ func _AdminService_GetFinding_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).GetFinding(ctx, req.(*GetFindingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_SetVisibility_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetVisibilityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetVisibility(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetVisibility_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetVisibility(ctx, req.(*SetVisibilityRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1034,6 +1082,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetFinding",
 			Handler:    _AdminService_GetFinding_Handler,
+		},
+		{
+			MethodName: "SetVisibility",
+			Handler:    _AdminService_SetVisibility_Handler,
 		},
 		{
 			MethodName: "MergeFindings",

@@ -22,6 +22,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Visibility is who sees a finding.
+type Visibility int32
+
+const (
+	// VISIBILITY_UNSPECIFIED is a finding that whoever has a role in its project sees, and nobody else.
+	Visibility_VISIBILITY_UNSPECIFIED Visibility = 0
+	// VISIBILITY_SHARED is seen in all projects.
+	Visibility_VISIBILITY_SHARED Visibility = 1
+	// VISIBILITY_EMBARGOED is private until a date, and then seen by its project.
+	Visibility_VISIBILITY_EMBARGOED Visibility = 2
+	// VISIBILITY_PRIVATE is seen by its project's triagers and admins, and by the people that are named.
+	Visibility_VISIBILITY_PRIVATE Visibility = 3
+)
+
+// Enum value maps for Visibility.
+var (
+	Visibility_name = map[int32]string{
+		0: "VISIBILITY_UNSPECIFIED",
+		1: "VISIBILITY_SHARED",
+		2: "VISIBILITY_EMBARGOED",
+		3: "VISIBILITY_PRIVATE",
+	}
+	Visibility_value = map[string]int32{
+		"VISIBILITY_UNSPECIFIED": 0,
+		"VISIBILITY_SHARED":      1,
+		"VISIBILITY_EMBARGOED":   2,
+		"VISIBILITY_PRIVATE":     3,
+	}
+)
+
+func (x Visibility) Enum() *Visibility {
+	p := new(Visibility)
+	*p = x
+	return p
+}
+
+func (x Visibility) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Visibility) Descriptor() protoreflect.EnumDescriptor {
+	return file_misstep_v1_finding_proto_enumTypes[0].Descriptor()
+}
+
+func (Visibility) Type() protoreflect.EnumType {
+	return &file_misstep_v1_finding_proto_enumTypes[0]
+}
+
+func (x Visibility) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Visibility.Descriptor instead.
+func (Visibility) EnumDescriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{0}
+}
+
 // Finding stands for all outcomes that share a signature.
 type Finding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -69,7 +126,11 @@ type Finding struct {
 	States []*FindingState `protobuf:"bytes,20,rep,name=states,proto3" json:"states,omitempty"`
 	// vanish_with are findings of the same kind that the same builds fixed, which suggests one cause; only filled in by
 	// `misstep findings show --dir`, since retests are kept in the folder.
-	VanishWith    []*VanishWith `protobuf:"bytes,21,rep,name=vanish_with,json=vanishWith,proto3" json:"vanish_with,omitempty"`
+	VanishWith []*VanishWith `protobuf:"bytes,21,rep,name=vanish_with,json=vanishWith,proto3" json:"vanish_with,omitempty"`
+	// visibility that is in force; absent when its project sees it and nobody else. Stored findings have none.
+	Visibility *FindingVisibility `protobuf:"bytes,30,opt,name=visibility,proto3" json:"visibility,omitempty"`
+	// project that shares it, when it is not that of the call; empty otherwise.
+	Project       string `protobuf:"bytes,31,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -251,6 +312,120 @@ func (x *Finding) GetVanishWith() []*VanishWith {
 	return nil
 }
 
+func (x *Finding) GetVisibility() *FindingVisibility {
+	if x != nil {
+		return x.Visibility
+	}
+	return nil
+}
+
+func (x *Finding) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+// FindingVisibility is what somebody decided about who sees a finding, and all that were merged into it.
+type FindingVisibility struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id of the finding.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// visibility until it is changed, or until an embargo ends.
+	Visibility Visibility `protobuf:"varint,2,opt,name=visibility,proto3,enum=misstep.v1.Visibility" json:"visibility,omitempty"`
+	// until is the end of an embargo; absent otherwise. From then on the finding is seen as if nothing had been decided.
+	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
+	// people who see it besides, by the names of callers, in whatever projects they have a role.
+	People []string `protobuf:"bytes,4,rep,name=people,proto3" json:"people,omitempty"`
+	// reason in free text, at most 1 KiB.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// set_by is the name of the caller who decided it.
+	SetBy string `protobuf:"bytes,6,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
+	// set is when it was decided.
+	Set           *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=set,proto3" json:"set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindingVisibility) Reset() {
+	*x = FindingVisibility{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindingVisibility) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindingVisibility) ProtoMessage() {}
+
+func (x *FindingVisibility) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindingVisibility.ProtoReflect.Descriptor instead.
+func (*FindingVisibility) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FindingVisibility) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *FindingVisibility) GetVisibility() Visibility {
+	if x != nil {
+		return x.Visibility
+	}
+	return Visibility_VISIBILITY_UNSPECIFIED
+}
+
+func (x *FindingVisibility) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *FindingVisibility) GetPeople() []string {
+	if x != nil {
+		return x.People
+	}
+	return nil
+}
+
+func (x *FindingVisibility) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *FindingVisibility) GetSetBy() string {
+	if x != nil {
+		return x.SetBy
+	}
+	return ""
+}
+
+func (x *FindingVisibility) GetSet() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Set
+	}
+	return nil
+}
+
 // KnownOn is the known bug that a finding is on one JDK.
 type KnownOn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -266,7 +441,7 @@ type KnownOn struct {
 
 func (x *KnownOn) Reset() {
 	*x = KnownOn{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -278,7 +453,7 @@ func (x *KnownOn) String() string {
 func (*KnownOn) ProtoMessage() {}
 
 func (x *KnownOn) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -291,7 +466,7 @@ func (x *KnownOn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownOn.ProtoReflect.Descriptor instead.
 func (*KnownOn) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *KnownOn) GetJdk() *Jdk {
@@ -343,7 +518,7 @@ type KnownBug struct {
 
 func (x *KnownBug) Reset() {
 	*x = KnownBug{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -355,7 +530,7 @@ func (x *KnownBug) String() string {
 func (*KnownBug) ProtoMessage() {}
 
 func (x *KnownBug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -368,7 +543,7 @@ func (x *KnownBug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownBug.ProtoReflect.Descriptor instead.
 func (*KnownBug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *KnownBug) GetId() string {
@@ -447,7 +622,7 @@ type KnownMatch struct {
 
 func (x *KnownMatch) Reset() {
 	*x = KnownMatch{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +634,7 @@ func (x *KnownMatch) String() string {
 func (*KnownMatch) ProtoMessage() {}
 
 func (x *KnownMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +647,7 @@ func (x *KnownMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownMatch.ProtoReflect.Descriptor instead.
 func (*KnownMatch) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *KnownMatch) GetKind() string {
@@ -519,7 +694,7 @@ type FindingState struct {
 
 func (x *FindingState) Reset() {
 	*x = FindingState{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +706,7 @@ func (x *FindingState) String() string {
 func (*FindingState) ProtoMessage() {}
 
 func (x *FindingState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +719,7 @@ func (x *FindingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingState.ProtoReflect.Descriptor instead.
 func (*FindingState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FindingState) GetKind() string {
@@ -636,7 +811,7 @@ type VanishWith struct {
 
 func (x *VanishWith) Reset() {
 	*x = VanishWith{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +823,7 @@ func (x *VanishWith) String() string {
 func (*VanishWith) ProtoMessage() {}
 
 func (x *VanishWith) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +836,7 @@ func (x *VanishWith) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VanishWith.ProtoReflect.Descriptor instead.
 func (*VanishWith) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *VanishWith) GetId() string {
@@ -716,7 +891,7 @@ type NearFinding struct {
 
 func (x *NearFinding) Reset() {
 	*x = NearFinding{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[6]
+	mi := &file_misstep_v1_finding_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +903,7 @@ func (x *NearFinding) String() string {
 func (*NearFinding) ProtoMessage() {}
 
 func (x *NearFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[6]
+	mi := &file_misstep_v1_finding_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +916,7 @@ func (x *NearFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NearFinding.ProtoReflect.Descriptor instead.
 func (*NearFinding) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NearFinding) GetId() string {
@@ -796,7 +971,7 @@ type FindingFactor struct {
 
 func (x *FindingFactor) Reset() {
 	*x = FindingFactor{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[7]
+	mi := &file_misstep_v1_finding_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +983,7 @@ func (x *FindingFactor) String() string {
 func (*FindingFactor) ProtoMessage() {}
 
 func (x *FindingFactor) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[7]
+	mi := &file_misstep_v1_finding_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +996,7 @@ func (x *FindingFactor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingFactor.ProtoReflect.Descriptor instead.
 func (*FindingFactor) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FindingFactor) GetDimension() string {
@@ -896,7 +1071,7 @@ type TriageDecision struct {
 
 func (x *TriageDecision) Reset() {
 	*x = TriageDecision{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[8]
+	mi := &file_misstep_v1_finding_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +1083,7 @@ func (x *TriageDecision) String() string {
 func (*TriageDecision) ProtoMessage() {}
 
 func (x *TriageDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[8]
+	mi := &file_misstep_v1_finding_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +1096,7 @@ func (x *TriageDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriageDecision.ProtoReflect.Descriptor instead.
 func (*TriageDecision) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TriageDecision) GetId() uint64 {
@@ -988,7 +1163,7 @@ type Signature struct {
 
 func (x *Signature) Reset() {
 	*x = Signature{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[9]
+	mi := &file_misstep_v1_finding_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1175,7 @@ func (x *Signature) String() string {
 func (*Signature) ProtoMessage() {}
 
 func (x *Signature) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[9]
+	mi := &file_misstep_v1_finding_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1188,7 @@ func (x *Signature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signature.ProtoReflect.Descriptor instead.
 func (*Signature) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Signature) GetKind() string {
@@ -1060,7 +1235,7 @@ type FindingRate struct {
 
 func (x *FindingRate) Reset() {
 	*x = FindingRate{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[10]
+	mi := &file_misstep_v1_finding_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1247,7 @@ func (x *FindingRate) String() string {
 func (*FindingRate) ProtoMessage() {}
 
 func (x *FindingRate) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[10]
+	mi := &file_misstep_v1_finding_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1260,7 @@ func (x *FindingRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingRate.ProtoReflect.Descriptor instead.
 func (*FindingRate) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FindingRate) GetJdk() string {
@@ -1142,7 +1317,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xd4\x06\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xad\a\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -1168,7 +1343,22 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\x04bugs\x18\x13 \x03(\v2\x14.misstep.v1.KnownBugR\x04bugs\x120\n" +
 	"\x06states\x18\x14 \x03(\v2\x18.misstep.v1.FindingStateR\x06states\x127\n" +
 	"\vvanish_with\x18\x15 \x03(\v2\x16.misstep.v1.VanishWithR\n" +
-	"vanishWith\"`\n" +
+	"vanishWith\x12=\n" +
+	"\n" +
+	"visibility\x18\x1e \x01(\v2\x1d.misstep.v1.FindingVisibilityR\n" +
+	"visibility\x12\x18\n" +
+	"\aproject\x18\x1f \x01(\tR\aproject\"\x91\x02\n" +
+	"\x11FindingVisibility\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x126\n" +
+	"\n" +
+	"visibility\x18\x02 \x01(\x0e2\x16.misstep.v1.VisibilityR\n" +
+	"visibility\x120\n" +
+	"\x05until\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x16\n" +
+	"\x06people\x18\x04 \x03(\tR\x06people\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x15\n" +
+	"\x06set_by\x18\x06 \x01(\tR\x05setBy\x12,\n" +
+	"\x03set\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x03set\"`\n" +
 	"\aKnownOn\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x19\n" +
 	"\bknown_as\x18\x02 \x01(\tR\aknownAs\x12\x17\n" +
@@ -1238,7 +1428,13 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\x04hits\x18\x04 \x01(\x04R\x04hits\x12\x16\n" +
 	"\x06trials\x18\x05 \x01(\x04R\x06trials\x12\x10\n" +
 	"\x03low\x18\x06 \x01(\x01R\x03low\x12\x12\n" +
-	"\x04high\x18\a \x01(\x01R\x04highB$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
+	"\x04high\x18\a \x01(\x01R\x04high*q\n" +
+	"\n" +
+	"Visibility\x12\x1a\n" +
+	"\x16VISIBILITY_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11VISIBILITY_SHARED\x10\x01\x12\x18\n" +
+	"\x14VISIBILITY_EMBARGOED\x10\x02\x12\x16\n" +
+	"\x12VISIBILITY_PRIVATE\x10\x03B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"
 
 var (
 	file_misstep_v1_finding_proto_rawDescOnce sync.Once
@@ -1252,48 +1448,55 @@ func file_misstep_v1_finding_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_finding_proto_rawDescData
 }
 
-var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_misstep_v1_finding_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_misstep_v1_finding_proto_goTypes = []any{
-	(*Finding)(nil),               // 0: misstep.v1.Finding
-	(*KnownOn)(nil),               // 1: misstep.v1.KnownOn
-	(*KnownBug)(nil),              // 2: misstep.v1.KnownBug
-	(*KnownMatch)(nil),            // 3: misstep.v1.KnownMatch
-	(*FindingState)(nil),          // 4: misstep.v1.FindingState
-	(*VanishWith)(nil),            // 5: misstep.v1.VanishWith
-	(*NearFinding)(nil),           // 6: misstep.v1.NearFinding
-	(*FindingFactor)(nil),         // 7: misstep.v1.FindingFactor
-	(*TriageDecision)(nil),        // 8: misstep.v1.TriageDecision
-	(*Signature)(nil),             // 9: misstep.v1.Signature
-	(*FindingRate)(nil),           // 10: misstep.v1.FindingRate
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 12: misstep.v1.Outcome
-	(*Recipe)(nil),                // 13: misstep.v1.Recipe
-	(*Jdk)(nil),                   // 14: misstep.v1.Jdk
+	(Visibility)(0),               // 0: misstep.v1.Visibility
+	(*Finding)(nil),               // 1: misstep.v1.Finding
+	(*FindingVisibility)(nil),     // 2: misstep.v1.FindingVisibility
+	(*KnownOn)(nil),               // 3: misstep.v1.KnownOn
+	(*KnownBug)(nil),              // 4: misstep.v1.KnownBug
+	(*KnownMatch)(nil),            // 5: misstep.v1.KnownMatch
+	(*FindingState)(nil),          // 6: misstep.v1.FindingState
+	(*VanishWith)(nil),            // 7: misstep.v1.VanishWith
+	(*NearFinding)(nil),           // 8: misstep.v1.NearFinding
+	(*FindingFactor)(nil),         // 9: misstep.v1.FindingFactor
+	(*TriageDecision)(nil),        // 10: misstep.v1.TriageDecision
+	(*Signature)(nil),             // 11: misstep.v1.Signature
+	(*FindingRate)(nil),           // 12: misstep.v1.FindingRate
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 14: misstep.v1.Outcome
+	(*Recipe)(nil),                // 15: misstep.v1.Recipe
+	(*Jdk)(nil),                   // 16: misstep.v1.Jdk
 }
 var file_misstep_v1_finding_proto_depIdxs = []int32{
-	9,  // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
-	11, // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
-	11, // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
-	10, // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
-	12, // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
-	13, // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
-	6,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
-	7,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
-	1,  // 8: misstep.v1.Finding.known_on:type_name -> misstep.v1.KnownOn
-	2,  // 9: misstep.v1.Finding.bugs:type_name -> misstep.v1.KnownBug
-	4,  // 10: misstep.v1.Finding.states:type_name -> misstep.v1.FindingState
-	5,  // 11: misstep.v1.Finding.vanish_with:type_name -> misstep.v1.VanishWith
-	14, // 12: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
-	3,  // 13: misstep.v1.KnownBug.matches:type_name -> misstep.v1.KnownMatch
-	11, // 14: misstep.v1.KnownBug.added:type_name -> google.protobuf.Timestamp
-	11, // 15: misstep.v1.FindingState.since:type_name -> google.protobuf.Timestamp
-	11, // 16: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
-	11, // 17: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	11, // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
+	13, // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
+	13, // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
+	12, // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
+	14, // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
+	15, // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
+	8,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
+	9,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
+	3,  // 8: misstep.v1.Finding.known_on:type_name -> misstep.v1.KnownOn
+	4,  // 9: misstep.v1.Finding.bugs:type_name -> misstep.v1.KnownBug
+	6,  // 10: misstep.v1.Finding.states:type_name -> misstep.v1.FindingState
+	7,  // 11: misstep.v1.Finding.vanish_with:type_name -> misstep.v1.VanishWith
+	2,  // 12: misstep.v1.Finding.visibility:type_name -> misstep.v1.FindingVisibility
+	0,  // 13: misstep.v1.FindingVisibility.visibility:type_name -> misstep.v1.Visibility
+	13, // 14: misstep.v1.FindingVisibility.until:type_name -> google.protobuf.Timestamp
+	13, // 15: misstep.v1.FindingVisibility.set:type_name -> google.protobuf.Timestamp
+	16, // 16: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
+	5,  // 17: misstep.v1.KnownBug.matches:type_name -> misstep.v1.KnownMatch
+	13, // 18: misstep.v1.KnownBug.added:type_name -> google.protobuf.Timestamp
+	13, // 19: misstep.v1.FindingState.since:type_name -> google.protobuf.Timestamp
+	13, // 20: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
+	13, // 21: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_finding_proto_init() }
@@ -1308,13 +1511,14 @@ func file_misstep_v1_finding_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_finding_proto_rawDesc), len(file_misstep_v1_finding_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   11,
+			NumEnums:      1,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_misstep_v1_finding_proto_goTypes,
 		DependencyIndexes: file_misstep_v1_finding_proto_depIdxs,
+		EnumInfos:         file_misstep_v1_finding_proto_enumTypes,
 		MessageInfos:      file_misstep_v1_finding_proto_msgTypes,
 	}.Build()
 	File_misstep_v1_finding_proto = out.File
