@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
@@ -109,9 +110,15 @@ func (s *Server) decide(
 		if err := g.Check(d); err != nil {
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
+		before, err := tx.Decisions()
+		if err != nil {
+			return err
+		}
 		d.Made = timestamppb.New(now)
-		d.Id, err = tx.AddDecision(d)
-		return err
+		if d.Id, err = tx.AddDecision(d); err != nil {
+			return err
+		}
+		return stillRestricted(tx, before, now)
 	})
 	if err != nil {
 		return nil, err
@@ -137,9 +144,12 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 				return status.Errorf(codes.FailedPrecondition, "decision %d was undone at %s", d.GetId(),
 					d.GetUndone().AsTime().Format(time.DateTime))
 			}
-			d.Undone = timestamppb.New(now)
-			resp.Decision = d
-			return tx.PutDecision(d)
+			resp.Decision = proto.CloneOf(d)
+			resp.Decision.Undone = timestamppb.New(now)
+			if err := tx.PutDecision(resp.GetDecision()); err != nil {
+				return err
+			}
+			return stillRestricted(tx, all, now)
 		}
 		if req.GetDecisionId() == 0 {
 			return status.Error(codes.NotFound, "there is no decision to undo")

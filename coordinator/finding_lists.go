@@ -22,9 +22,15 @@ import (
 // ListFindings implements the AdminService.
 func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRequest) (*misstepv1.ListFindingsResponse, error) {
 	resp := &misstepv1.ListFindingsResponse{}
-	err := s.list(ctx, req, func(tx store.Tx, selection view.Selection) error {
+	if req.GetShared() {
+		return s.listShared(ctx, req)
+	}
+	err := s.list(ctx, req, func(tx store.Tx, selection view.Selection, now time.Time) error {
 		all, total, err := s.view.Findings(tx, selection)
 		if err != nil {
+			return err
+		}
+		if err := mark(tx, now, all...); err != nil {
 			return err
 		}
 		resp.Total = uint64(total)
@@ -40,7 +46,10 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 // ListBugs implements the AdminService.
 func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (*misstepv1.ListBugsResponse, error) {
 	resp := &misstepv1.ListBugsResponse{}
-	err := s.list(ctx, req.GetFindings(), func(tx store.Tx, selection view.Selection) error {
+	if req.GetFindings().GetShared() {
+		return nil, status.Error(codes.InvalidArgument, "shared: findings of other projects are listed one by one: leave out --by-bug")
+	}
+	err := s.list(ctx, req.GetFindings(), func(tx store.Tx, selection view.Selection, _ time.Time) error {
 		all, total, err := s.view.Bugs(tx, selection)
 		if err != nil {
 			return err
@@ -56,16 +65,12 @@ func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (
 }
 
 // list reads with the selection that a request asks for.
-func (s *Server) list(ctx context.Context, req *misstepv1.ListFindingsRequest, f func(store.Tx, view.Selection) error) error {
+func (s *Server) list(ctx context.Context, req *misstepv1.ListFindingsRequest, f func(store.Tx, view.Selection, time.Time) error) error {
 	if err := checkSelection(req); err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	return s.read(ctx, func(tx store.Tx, now time.Time) error {
-		selection := view.Selection{
-			Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(),
-			Bug: req.GetBug(), State: req.GetState(),
-			Sort: req.GetSort(),
-		}
+		selection := selectionOf(req, now)
 		if req.GetCampaignId() != "" {
 			c, err := findCampaign(tx, req.GetCampaignId())
 			if err != nil {
@@ -73,11 +78,21 @@ func (s *Server) list(ctx context.Context, req *misstepv1.ListFindingsRequest, f
 			}
 			selection.Campaign = c.ID
 		}
-		if req.GetSince() != nil {
-			selection.SeenSince = now.Add(-req.GetSince().AsDuration())
-		}
-		return f(tx, selection)
+		return f(tx, selection, now)
 	})
+}
+
+// selectionOf returns what a request selects, but for a campaign.
+func selectionOf(req *misstepv1.ListFindingsRequest, now time.Time) view.Selection {
+	selection := view.Selection{
+		Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(),
+		Bug: req.GetBug(), State: req.GetState(),
+		Sort: req.GetSort(),
+	}
+	if req.GetSince() != nil {
+		selection.SeenSince = now.Add(-req.GetSince().AsDuration())
+	}
+	return selection
 }
 
 // checkSelection returns which field of a request is wrong.

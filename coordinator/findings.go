@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
@@ -62,25 +63,36 @@ func (s *Server) introduce(ctx context.Context, tx store.Tx, p *misstepv1.Findin
 
 // GetFinding implements the AdminService. For the id of an alias it returns the finding that the alias was merged into.
 func (s *Server) GetFinding(ctx context.Context, req *misstepv1.GetFindingRequest) (*misstepv1.GetFindingResponse, error) {
-	resp := &misstepv1.GetFindingResponse{}
-	err := s.read(ctx, func(tx store.Tx, _ time.Time) error {
-		g, err := view.LoadGroups(tx)
-		if err != nil {
+	var f *misstepv1.Finding
+	var err error
+	if p := req.GetProject(); p != "" && p != access.Project(ctx) {
+		f, err = s.sharedFinding(ctx, req)
+	} else {
+		err = s.read(ctx, func(tx store.Tx, now time.Time) (err error) {
+			f, err = s.finding(tx, req.GetFindingId(), now)
 			return err
-		}
-		id, err := findFinding(g, req.GetFindingId())
-		if err != nil {
-			return err
-		}
-		var all []*misstepv1.Finding
-		if resp.Finding, all, err = s.view.Finding(tx, g, id); err != nil {
-			return err
-		}
-		resp.Finding.Nearest = triage.Nearest(resp.GetFinding(), all, maxNearest)
-		return nil
-	})
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
-	return resp, nil
+	return &misstepv1.GetFindingResponse{Finding: f}, nil
+}
+
+// finding returns the finding that an id or a prefix names in a project, whole.
+func (s *Server) finding(tx store.Tx, prefix string, now time.Time) (*misstepv1.Finding, error) {
+	g, err := view.LoadGroups(tx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := findFinding(g, prefix)
+	if err != nil {
+		return nil, err
+	}
+	f, all, err := s.view.Finding(tx, g, id)
+	if err != nil {
+		return nil, err
+	}
+	f.Nearest = triage.Nearest(f, all, maxNearest)
+	return f, mark(tx, now, f)
 }

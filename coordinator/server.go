@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
-	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/custody"
@@ -32,6 +31,7 @@ import (
 	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/trust"
 	"misstep/coordinator/view"
+	"misstep/coordinator/visibility"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -231,9 +231,10 @@ func (s *Server) notifier() *notify.Notifier {
 }
 
 // snapshot returns what notifications are about: what happens in the default project. Targets are the coordinator's, and who reads
-// them may have no role elsewhere.
+// them may have no role elsewhere. Whoever reads them is nobody in particular, from whom each finding that is private or under an
+// embargo is hidden; when an embargo ends, the finding is a new one.
 func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
-	tx := scoped.In(whole, projects.Default)
+	tx := scoped.See(scoped.In(whole, projects.Default), visibility.Reader{}, s.config.Clock())
 	findings, _, err := s.view.Findings(tx, view.Selection{})
 	if err != nil {
 		return notify.Snapshot{}, err
@@ -267,16 +268,11 @@ func (s *Server) Tick(ctx context.Context) error {
 	return err
 }
 
-// read runs f in a transaction that sees one state and cannot write: that of the project in which the call is made. With update it
-// is the one place that keeps projects apart; the interceptor of package access has held the call to its role there.
+// read runs f in a transaction that sees one state and cannot write: that of the project in which the call is made, as its caller
+// sees it. With update it is the one place that keeps projects apart and hides findings; the interceptor of package access has held
+// the call to its role there.
 func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	return s.readWhole(ctx, inProject(ctx, f))
-}
-
-// inProject runs f in the project of a call.
-func inProject(ctx context.Context, f func(store.Tx, time.Time) error) func(store.Tx, time.Time) error {
-	project := access.Project(ctx)
-	return func(tx store.Tx, now time.Time) error { return f(scoped.In(tx, project), now) }
+	return s.readWhole(ctx, func(tx store.Tx, now time.Time) error { return f(seenBy(ctx, tx, now, scoped.See), now) })
 }
 
 // readWhole is read for the coordinator's own work, which is in all projects. Nothing that it reads goes into the answer to a
@@ -288,7 +284,7 @@ func (s *Server) readWhole(ctx context.Context, f func(tx store.Tx, now time.Tim
 // update runs f in a transaction in the project of the call, after everything that is due by now. Other updates may share the
 // transaction.
 func (s *Server) update(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
-	return s.updateWhole(ctx, inProject(ctx, f))
+	return s.updateWhole(ctx, func(tx store.Tx, now time.Time) error { return f(seenBy(ctx, tx, now, scoped.Change), now) })
 }
 
 // updateWhole is update for the coordinator's own work, which is in all projects.

@@ -25,6 +25,8 @@ var wholly = map[string]string{
 	"Synchronize":    "a runner's own leases; results enter the project of their campaign",
 	"Tick":           "time passes in each project by itself",
 	"runForNewJDK":   "which projects have schedules; each runs in its own, and the answer has those of the call's",
+	"listShared":     "which projects decided about findings; each is read as somebody without a role there sees it",
+	"sharedFinding":  "one project, as somebody without a role there sees it",
 	"Begin":          "turns of all campaigns, for the fleet is shared (package queue)",
 }
 

@@ -65,6 +65,7 @@ var letIn = map[string]string{
 	"AdminService/ListFindings":       "vhta",
 	"AdminService/ListBugs":           "vhta",
 	"AdminService/GetFinding":         "vhta",
+	"AdminService/SetVisibility":      "ta",
 	"AdminService/MergeFindings":      "ta",
 	"AdminService/SplitFinding":       "ta",
 	"AdminService/UndoDecision":       "ta",

@@ -39,6 +39,9 @@ func Sorts() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(sorts)), func(name string) bool { return name == "" })
 }
 
+// OrderFindings sorts findings with rates and labels by one of Sorts, or by the order of an empty one.
+func OrderFindings(list []*misstepv1.Finding, by string) { order(list, by, keyOfFinding) }
+
 // order sorts by one of sorts; what it takes for equal is sorted by new before known, then most recently seen first, then by id.
 func order[T any](list []T, by string, keyOf func(T) sortKey) {
 	type keyed struct {

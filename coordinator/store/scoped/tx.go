@@ -34,16 +34,24 @@ func In(tx store.Tx, project string) *Tx {
 
 // Whole returns the transaction of the whole store that one is above.
 func Whole(tx store.Tx) store.Tx {
-	if t, ok := tx.(*Tx); ok {
+	switch t := tx.(type) {
+	case *Tx:
 		return t.Tx
+	case *Seen:
+		return t.Tx.Tx
 	}
 	return tx
 }
 
 // At returns a transaction in the project of a key, and the id. Of an id and a transaction in a project it returns both.
 func At(tx store.Tx, key string) (*Tx, string) {
-	if t, ok := tx.(*Tx); ok && !projects.IsKey(key) {
-		return t, key
+	if !projects.IsKey(key) {
+		switch t := tx.(type) {
+		case *Tx:
+			return t, key
+		case *Seen:
+			return t.Tx, key
+		}
 	}
 	project, id := projects.Split(key)
 	return In(tx, project), id
