@@ -47,7 +47,7 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (*misstepv1.ListBugsResponse, error) {
 	resp := &misstepv1.ListBugsResponse{}
 	if req.GetFindings().GetShared() {
-		return nil, status.Error(codes.InvalidArgument, "shared: findings of other projects are listed one by one: leave out --by-bug")
+		return nil, status.Error(codes.InvalidArgument, "shared: findings of other projects are listed one by one, by ListFindings")
 	}
 	err := s.list(ctx, req.GetFindings(), func(tx store.Tx, selection view.Selection, _ time.Time) error {
 		all, total, err := s.view.Bugs(tx, selection)
@@ -65,7 +65,9 @@ func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (
 }
 
 // list reads with the selection that a request asks for.
-func (s *Server) list(ctx context.Context, req *misstepv1.ListFindingsRequest, f func(store.Tx, view.Selection, time.Time) error) error {
+func (s *Server) list(
+	ctx context.Context, req *misstepv1.ListFindingsRequest, f func(store.Tx, view.Selection, time.Time) error,
+) error {
 	if err := checkSelection(req); err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}

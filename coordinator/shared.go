@@ -26,7 +26,9 @@ func foreign(project string, findings ...*misstepv1.Finding) {
 	for _, f := range findings {
 		f.Project, f.Campaigns = project, nil
 		if v := f.GetVisibility(); v != nil {
-			f.Visibility = &misstepv1.FindingVisibility{FindingId: v.GetFindingId(), Visibility: v.GetVisibility(), Until: v.GetUntil()}
+			f.Visibility = &misstepv1.FindingVisibility{
+				FindingId: v.GetFindingId(), Visibility: v.GetVisibility(), Until: v.GetUntil(),
+			}
 		}
 	}
 }

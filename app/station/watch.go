@@ -97,7 +97,7 @@ func Findings(
 		all, total = append(all, page.GetFindings()...), page.GetTotal()
 		return page.GetNextPageToken(), err
 	})
-	return once(all), total, err
+	return once(all, func(f *misstepv1.Finding) string { return f.GetProject() + " " + f.GetId() }), total, err
 }
 
 // Bugs is Findings by bug.
@@ -107,7 +107,7 @@ func Bugs(ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest) 
 		all, total = append(all, page.GetBugs()...), page.GetTotal()
 		return page.GetNextPageToken(), err
 	})
-	return once(all), total, err
+	return once(all, (*misstepv1.Bug).GetId), total, err
 }
 
 func pages(req *misstepv1.ListFindingsRequest, read func(*misstepv1.ListFindingsRequest) (next string, err error)) error {
@@ -123,11 +123,11 @@ func pages(req *misstepv1.ListFindingsRequest, read func(*misstepv1.ListFindings
 }
 
 // once leaves out what moved to a later page between two calls and so came twice.
-func once[T interface{ GetId() string }](all []T) []T {
+func once[T any](all []T, key func(T) string) []T {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(x T) bool {
-		before := seen[x.GetId()]
-		seen[x.GetId()] = true
+		before := seen[key(x)]
+		seen[key(x)] = true
 		return before
 	})
 }

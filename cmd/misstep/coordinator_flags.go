@@ -44,14 +44,14 @@ func (f placeFlags) open(e *env, further ...grpc.DialOption) (*station.Station, 
 	return nil, errors.New("give --coordinator HOST:PORT or --dir DIR")
 }
 
-// finding gets the finding with that id or prefix of one.
-func (f coordinatorFlags) finding(ctx context.Context, e *env, id string) (*misstepv1.Finding, error) {
+// finding gets the finding with that id or prefix of one, of another project if that is not empty.
+func (f coordinatorFlags) finding(ctx context.Context, e *env, id, project string) (*misstepv1.Finding, error) {
 	st, err := f.open(e)
 	if err != nil {
 		return nil, err
 	}
 	defer st.Close()
-	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id})
+	response, err := st.GetFinding(ctx, &misstepv1.GetFindingRequest{FindingId: id, Project: project})
 	return response.GetFinding(), err
 }
 

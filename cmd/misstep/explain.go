@@ -26,7 +26,7 @@ type explained struct {
 
 // Run explains one.
 func (c *findingsExplain) Run(ctx context.Context, e *env) error {
-	f, err := c.finding(ctx, e, c.ID)
+	f, err := c.finding(ctx, e, c.ID, "")
 	if err != nil {
 		return err
 	}

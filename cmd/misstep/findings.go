@@ -23,6 +23,11 @@ type findingsCommand struct {
 	Split     findingsSplit     `cmd:"" help:"Split off a merged finding."`
 	Undo      findingsUndo      `cmd:"" help:"Undo a merge or split."`
 	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
+
+	Share    findingsShare    `cmd:"" help:"Let all projects see a finding."`
+	Embargo  findingsEmbargo  `cmd:"" help:"Hide a finding until a date, except from triagers, admins and the people named."`
+	Restrict findingsRestrict `cmd:"" help:"Hide a finding, except from triagers, admins and the people named."`
+	Release  findingsRelease  `cmd:"" help:"Let its project see a finding, and nobody else: ends a restriction, an embargo or sharing."`
 }
 
 // renderHistory prints what became of a finding on new builds, if schedules have repeated its reproducer.
@@ -42,17 +47,18 @@ func (c *findingsShow) renderHistory(ctx context.Context, e *env, id string) err
 
 type findingsShow struct {
 	coordinatorFlags
-	ID   string `arg:"" help:"Finding id or a prefix of it."`
-	JSON bool   `help:"Print the finding."`
+	ID       string `arg:"" help:"Finding id or a prefix of it."`
+	SharedBy string `help:"Show the finding of this other project, which shares it or names you." placeholder:"PROJECT"`
+	JSON     bool   `help:"Print the finding."`
 }
 
 // Run shows one.
 func (c *findingsShow) Run(ctx context.Context, e *env) error {
-	f, err := c.finding(ctx, e, c.ID)
+	f, err := c.finding(ctx, e, c.ID, c.SharedBy)
 	if err != nil {
 		return err
 	}
-	if c.Dir != "" {
+	if c.Dir != "" && c.SharedBy == "" {
 		if err := c.addVanished(ctx, e, f); err != nil {
 			return err
 		}
@@ -63,6 +69,9 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	fmt.Fprintf(e.stdout, "%s  %s\n", f.GetId(), f.GetTitle())
 	renderKnown(e.stdout, f)
 	renderStates(e.stdout, f)
+	if f.GetVisibility() != nil {
+		fmt.Fprintln(e.stdout, visibilityText(f.GetVisibility()))
+	}
 	if len(f.GetAliases()) > 0 {
 		fmt.Fprintf(e.stdout, "merged into it: %s\n", strings.Join(f.GetAliases(), " "))
 	}
@@ -72,7 +81,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	renderFactors(e.stdout, f.GetFactors())
 	renderNeighbours(e.stdout, f)
 	renderVanished(e.stdout, f)
-	if c.Dir != "" {
+	if c.Dir != "" && c.SharedBy == "" {
 		retests, err := retest.Of(c.Dir, append(f.GetFormerIds(), f.GetId())...)
 		if err != nil {
 			return err
@@ -87,8 +96,10 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 			}
 		}
 	}
-	if err := c.renderHistory(ctx, e, f.GetId()); err != nil {
-		return err
+	if c.SharedBy == "" {
+		if err := c.renderHistory(ctx, e, f.GetId()); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintln(e.stdout)
 	renderOutcome(e.stdout, bundles.Example(f), nil)

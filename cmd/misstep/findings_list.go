@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,6 +27,7 @@ type findingsList struct {
 	Campaign string        `help:"Only what was seen in this campaign." placeholder:"ID"`
 	Bug      string        `help:"Only the findings of this bug." placeholder:"ID"`
 	Since    time.Duration `help:"Only what was seen within this time until now, such as 24h (default: any time)." within:"(0s,)" placeholder:"DURATION"`
+	Shared   bool          `help:"The findings of other projects that are shared, or that name you, instead of your project's."`
 	Sort     string        `help:"Order: rate, hits, first, last, kind or jdk; highest and latest first (default: new first, then last seen)." placeholder:"KEY"`
 	JSON     bool          `help:"Print a list of findings; with --by bug, of bugs."`
 }
@@ -91,8 +93,12 @@ func (c *findingsList) bugs(ctx context.Context, e *env, st *station.Station, bu
 // by is what one line is for.
 func (c *findingsList) by() (string, error) {
 	switch {
+	case c.Shared && c.By == byBug:
+		return "", errors.New("--shared: findings of other projects are listed one by one: leave out --by bug")
 	case c.By == byBug || c.By == byFinding:
 		return c.By, nil
+	case c.Shared && c.By == "":
+		return byFinding, nil
 	case c.By != "":
 		return "", fmt.Errorf("--by: expected %s or %s, got %q", byBug, byFinding, c.By)
 	case c.Bug != "" || c.JSON:
@@ -103,7 +109,7 @@ func (c *findingsList) by() (string, error) {
 
 func (c *findingsList) request() *misstepv1.ListFindingsRequest {
 	r := &misstepv1.ListFindingsRequest{
-		CampaignId: c.Campaign, Kind: c.Kind, Check: c.Check, Jdk: c.JDK, Bug: c.Bug, Sort: c.Sort,
+		CampaignId: c.Campaign, Kind: c.Kind, Check: c.Check, Jdk: c.JDK, Bug: c.Bug, Sort: c.Sort, Shared: c.Shared,
 	}
 	switch {
 	case c.New:

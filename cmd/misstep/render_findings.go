@@ -52,7 +52,14 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 			f.GetSignature().GetKind(), ago(f.GetFirstSeen()), ago(f.GetLastSeen()), f.GetTitle() + looksLike(f), bundle,
 		})
 	}
-	renderSeen(w, []column{{title: "finding"}, {title: "known as"}}, rows, bundles, sort)
+	columns := []column{{title: "finding"}, {title: "known as"}}
+	if slices.ContainsFunc(findings, func(f *misstepv1.Finding) bool { return f.GetVisibility() != nil }) {
+		columns = append(columns, column{title: "visibility"})
+		for i, f := range findings {
+			rows[i] = slices.Insert(rows[i], len(columns)-1, visibilityCell(f))
+		}
+	}
+	renderSeen(w, columns, rows, bundles, sort)
 }
 
 // renderSeen prints a table of bugs or findings: columns of their own, then those that both have, the bundle where there are any.

@@ -41,6 +41,10 @@ func TestTheLogHasWhatWasDoneAndWhatWasRefused(t *testing.T) {
 	_, _ = api.ListCampaigns(l.with(ci), &misstepv1.ListCampaignsRequest{}) // a query is not recorded
 	_, _ = l.api.WhoAmI(l.with(ci), &misstepv1.WhoAmIRequest{})
 	_, _ = api.MergeFindings(l.with(ci), &misstepv1.MergeFindingsRequest{FindingId: "F1", IntoId: "F2"})
+	_, _ = api.SetVisibility(l.with(root), &misstepv1.SetVisibilityRequest{
+		FindingId: "F1", Visibility: misstepv1.Visibility_VISIBILITY_EMBARGOED, People: []string{"nora"}, Reason: "a hole",
+		Until: timestamppb.New(time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)),
+	})
 	_, _ = l.api.RevokeToken(l.with(root), &misstepv1.RevokeTokenRequest{TokenId: ci})
 	_, _ = api.StopCampaign(l.with(ci), &misstepv1.StopCampaignRequest{CampaignId: "C2"})
 	_, _ = api.StopCampaign(l.with(""), &misstepv1.StopCampaignRequest{CampaignId: "C3"})
@@ -48,12 +52,13 @@ func TestTheLogHasWhatWasDoneAndWhatWasRefused(t *testing.T) {
 		"token root - GrantAccess [access.person=anna@example.org access.grant.project=nightly access.grant.role=hunter] OK x1",
 		`token ci - StopCampaign [campaign_id="C1 \"x\""] UNIMPLEMENTED x1`,
 		"token ci - MergeFindings [finding_id=F1 into_id=F2] PERMISSION_DENIED x1",
+		"token root - SetVisibility [finding_id=F1 visibility=VISIBILITY_EMBARGOED until=2027-01-31T00:00:00Z] UNIMPLEMENTED x1",
 		"token root - RevokeToken [token_id=" + ci[:19] + "… tokens.id=" + ci[8:18] + " tokens.name=ci " +
 			"tokens.grants.role=hunter tokens.made_by=local] OK x1",
 		"anonymous - StopCampaign [campaign_id=C2] UNAUTHENTICATED x1",
 	}, lines(l.entries()), "the last call was refused as the one before")
 	l.service.Flush(t.Context())
-	last := l.entries()[5:]
+	last := l.entries()[6:]
 	assert.Equal(t, []string{"anonymous - StopCampaign [] UNAUTHENTICATED x1"}, lines(last))
 	assert.Equal(t, l.now, last[0].GetAt().AsTime())
 	assert.Equal(t, "unspecified", last[0].GetKind())

@@ -5,13 +5,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
 )
+
+// timestamp is the name of the message of a time.
+var timestamp = (*timestamppb.Timestamp)(nil).ProtoReflect().Descriptor().FullName()
 
 const (
 	maxSubject = 200 // bytes
@@ -22,6 +27,7 @@ const (
 // naming are the fields by which a message names something, besides those that end in _id. No other field is repeated in the log.
 var naming = map[protoreflect.Name]bool{
 	"id": true, "name": true, "person": true, "group": true, "project": true, "role": true, "made_by": true,
+	"visibility": true, "until": true,
 }
 
 // subject says what a call is about, by the fields of its request and its response that name something.
@@ -49,6 +55,9 @@ func collect(words []string, path string, m protoreflect.Message, nesting int) [
 		}
 		v := m.Get(f)
 		switch {
+		case naming[f.Name()] && !f.IsList() && f.Message() != nil && f.Message().FullName() == timestamp:
+			seconds := v.Message().Get(f.Message().Fields().ByName("seconds")).Int()
+			words = append(words, path+string(f.Name())+"="+time.Unix(seconds, 0).UTC().Format(time.RFC3339))
 		case f.Message() != nil && nesting < maxNesting && f.IsList():
 			for j := range min(v.List().Len(), maxListed) {
 				words = collect(words, path+string(f.Name())+".", v.List().Get(j).Message(), nesting+1)

@@ -97,7 +97,7 @@ func (j jdksOf) find(tx store.Tx, c rates.Combination) (*misstepv1.Jdk, error) {
 
 // readJdks returns the JDKs of a campaign or of a reproduction.
 func readJdks(tx store.Tx, campaign string) ([]*misstepv1.Jdk, error) {
-	if !strings.HasPrefix(campaign, store.ReproductionPrefix) {
+	if !strings.HasPrefix(campaign, store.ReproductionPrefix) || strings.HasPrefix(campaign, store.RetestPrefix) {
 		c, err := tx.Campaign(campaign)
 		if err != nil {
 			return nil, err

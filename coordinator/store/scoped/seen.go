@@ -2,7 +2,6 @@ package scoped
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"misstep/coordinator/rates"
@@ -32,8 +31,8 @@ type Seen struct {
 	probes map[string]bool
 }
 
-// Restricted is the outcome, in the tally of a campaign, of trials that ended with any of the outcomes that show findings, where one
-// of these is hidden.
+// Restricted is the outcome, in the tally of a campaign, of trials that ended with any of the outcomes that show findings, where
+// one of these is hidden.
 const Restricted = "restricted"
 
 // See returns a transaction of queries as a reader sees it.
@@ -105,28 +104,35 @@ func (t *Seen) Finding(id string) (*store.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.finding(f), nil
+	return t.finding(f)
 }
 
-// finding returns one that names no hidden ones.
-func (t *Seen) finding(f *store.Finding) *store.Finding {
-	fits := t.named(f.Proto.GetFits())
-	if t.changes || len(fits) == len(f.Proto.GetFits()) {
-		return f
+// finding returns one that names neither hidden ones nor their probes.
+func (t *Seen) finding(f *store.Finding) (*store.Finding, error) {
+	if t.changes || !t.hidden {
+		return f, nil
+	}
+	campaigns, err := ofSeen(t, slices.Clone(f.Proto.GetCampaigns()), nil, func(id string) string { return id })
+	if err != nil {
+		return nil, err
 	}
 	p := shallow(f.Proto)
-	p.Fits = fits
-	return &store.Finding{Proto: p, Weight: f.Weight}
+	p.Fits, p.Campaigns = t.named(f.Proto.GetFits()), campaigns
+	return &store.Finding{Proto: p, Weight: f.Weight}, nil
 }
 
 // Findings implements store.Tx.
 func (t *Seen) Findings() ([]*store.Finding, error) {
 	all, err := t.Tx.Findings()
-	all, err = show(t, all, err, func(f *store.Finding) bool { return t.hides(f.Proto.GetId()) })
-	for i, f := range all {
-		all[i] = t.finding(f)
+	if all, err = show(t, all, err, func(f *store.Finding) bool { return t.hides(f.Proto.GetId()) }); err != nil {
+		return nil, err
 	}
-	return all, err
+	for i, f := range all {
+		if all[i], err = t.finding(f); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Decisions implements store.Tx. Merged findings are seen together or not at all.
@@ -148,7 +154,26 @@ func (t *Seen) Hits(findings ...string) ([]rates.Count, error) {
 	if err := t.load(); err != nil {
 		return nil, err
 	}
-	return t.Tx.Hits(t.named(findings)...)
+	all, err := t.Tx.Hits(t.named(findings)...)
+	return ofSeen(t, all, err, campaignOfCount)
+}
+
+// ofSeen returns the counts of campaigns that the reader sees.
+func ofSeen[R any](t *Seen, all []R, err error, campaign func(R) string) ([]R, error) {
+	if err != nil {
+		return nil, err
+	}
+	kept := all[:0]
+	for _, r := range all {
+		hidden, err := t.probing(campaign(r))
+		if err != nil {
+			return nil, err
+		}
+		if !hidden {
+			kept = append(kept, r)
+		}
+	}
+	return kept, nil
 }
 
 // LastHits implements store.Tx.
@@ -166,95 +191,5 @@ func (t *Seen) Shown() ([]rates.Shown, error) {
 	for i := range all {
 		all[i].Findings = t.named(all[i].Findings)
 	}
-	return all, nil
-}
-
-// Retest implements store.Tx.
-func (t *Seen) Retest(id string) (*misstepv1.Retest, error) {
-	r, err := t.Tx.Retest(id)
-	if err == nil {
-		err = t.load()
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case t.hides(r.GetFindingId()):
-		return nil, noRow("retest", id)
-	}
-	return r, nil
-}
-
-// Retests implements store.Tx.
-func (t *Seen) Retests(findings ...string) ([]*misstepv1.Retest, error) {
-	all, err := t.Tx.Retests(findings...)
-	return show(t, all, err, func(r *misstepv1.Retest) bool { return t.hides(r.GetFindingId()) })
-}
-
-// reproduction returns one that names no hidden findings.
-func (t *Seen) reproduction(r *misstepv1.Reproduction) *misstepv1.Reproduction {
-	others := t.named(r.GetOthers())
-	fits := t.named(r.GetReproducer().GetFinding().GetFits())
-	if t.changes || len(others) == len(r.GetOthers()) && len(fits) == len(r.GetReproducer().GetFinding().GetFits()) {
-		return r
-	}
-	r = shallow(r)
-	r.Others = others
-	if r.GetReproducer().GetFinding() != nil {
-		r.Reproducer = shallow(r.GetReproducer())
-		r.Reproducer.Finding = shallow(r.GetReproducer().GetFinding())
-		r.Reproducer.Finding.Fits = fits
-	}
-	return r
-}
-
-// Reproduction implements store.Tx.
-func (t *Seen) Reproduction(id string) (*misstepv1.Reproduction, error) {
-	r, err := t.Tx.Reproduction(id)
-	if err == nil {
-		err = t.load()
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case t.hides(r.GetSpec().GetFindingId()):
-		return nil, noRow("reproduction", id)
-	}
-	return t.reproduction(r), nil
-}
-
-// Reproductions implements store.Tx.
-func (t *Seen) Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error) {
-	all, err := t.Tx.Reproductions(runningOnly)
-	all, err = show(t, all, err, func(r *misstepv1.Reproduction) bool { return t.hides(r.GetSpec().GetFindingId()) })
-	for i, r := range all {
-		all[i] = t.reproduction(r)
-	}
-	return all, err
-}
-
-// probing reports whether a campaign is one of probes that have to do with a hidden finding. Its trials have recipes that show it.
-func (t *Seen) probing(campaign string) (bool, error) {
-	if !t.hidden || !strings.HasPrefix(campaign, store.ReproductionPrefix) {
-		return false, nil
-	}
-	if t.probes == nil {
-		all, err := t.Tx.Reproductions(false)
-		if err != nil {
-			return false, err
-		}
-		retests, err := t.Tx.Retests()
-		if err != nil {
-			return false, err
-		}
-		t.probes = map[string]bool{}
-		for _, r := range all {
-			t.probes[r.GetId()] = t.hides(r.GetSpec().GetFindingId())
-		}
-		for _, r := range retests {
-			if id, _, _ := strings.Cut(r.GetId(), "/"); t.hides(r.GetFindingId()) {
-				t.probes[id] = true
-			}
-		}
-	}
-	return t.probes[campaign], nil
+	return ofSeen(t, all, nil, func(s rates.Shown) string { return s.Campaign })
 }

@@ -9,7 +9,8 @@ import (
 
 // showing are the outcomes that findings come from.
 var showing = []misstepv1.OutcomeKind{
-	misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, misstepv1.OutcomeKind_OUTCOME_KIND_HANG, misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
+	misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, misstepv1.OutcomeKind_OUTCOME_KIND_HANG,
+	misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 }
 
 // Campaign implements store.Tx.
@@ -51,8 +52,14 @@ func (t *Seen) campaign(c *store.Campaign) (*store.Campaign, error) {
 	if err != nil {
 		return nil, err
 	}
-	if hidden || t.reader.Abroad {
+	if hidden {
 		return nil, noRow("campaign", c.ID)
+	}
+	if t.reader.Abroad { // the versions of JDKs, from which it follows which bugs are known there
+		return &store.Campaign{
+			ID: c.ID, Submission: &misstepv1.SubmitCampaignRequest{Jdks: c.Submission.GetJdks()},
+			Tally: &misstepv1.CampaignStatus{},
+		}, nil
 	}
 	ids := t.named(c.Tally.GetFindingIds())
 	if t.changes || len(ids) == len(c.Tally.GetFindingIds()) {

@@ -667,8 +667,8 @@ type CampaignStatus struct {
 	Queued uint64 `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
 	// running trials, each held by a runner under a lease.
 	Running uint64 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
-	// outcomes of finished trials by kind, e.g. "clean". Crashes, hangs and mismatches are counted together as "restricted" for a caller
-	// who may not see each finding of the campaign.
+	// outcomes of finished trials by kind, e.g. "clean". Crashes, hangs and mismatches are counted together as "restricted" for a
+	// caller who may not see each finding of the campaign.
 	Outcomes map[string]uint64 `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// failed trials, given up after retries of infrastructure failures.
 	Failed uint64 `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
@@ -2164,8 +2164,8 @@ type SetVisibilityRequest struct {
 	Visibility Visibility `protobuf:"varint,2,opt,name=visibility,proto3,enum=misstep.v1.Visibility" json:"visibility,omitempty"`
 	// until is when an embargo ends: in the future, and at most five years away. Absent for any other visibility.
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
-	// people who see it besides, at most 100, by the names of callers: "anna@example.org", "token anna@example.org/ci". Each needs the
-	// role of viewer in some project. None for a finding that is shared, or that its project sees.
+	// people who see it besides, at most 100, by the names of callers: "anna@example.org", "token anna@example.org/ci". Each needs
+	// the role of viewer in some project. None for a finding that is shared, or that its project sees.
 	People []string `protobuf:"bytes,4,rep,name=people,proto3" json:"people,omitempty"`
 	// reason in free text, at most 1 KiB.
 	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`

@@ -66,8 +66,8 @@ const (
 // would no longer say what was tried. Submit another one instead.
 //
 // Projects. Each call is in one project: the one that the header "misstep-project" names, or else "default". It sees the campaigns,
-// trials, findings, decisions, known bugs and reproductions of that project and no others, whatever ids it names, and needs its role
-// there. Rates count the project's own trials. Runners and the shared catalogue serve all projects.
+// trials, findings, decisions, known bugs and reproductions of that project and no others, whatever ids it names, and needs its
+// role there. Rates count the project's own trials. Runners and the shared catalogue serve all projects.
 //
 // Runners. They register by calling Synchronize, and are forgotten when they stop calling; ListRunners shows those that are alive,
 // to explain trials that wait for a capability.
@@ -81,9 +81,9 @@ const (
 // marks it, so that ListDecisions tells the whole story, and an id that somebody wrote down keeps naming its finding.
 //
 // Visibility. A finding is seen in its project, unless a triager decided otherwise by SetVisibility. One that is private, or under
-// an embargo, is not there for whoever may not see it, in any call: ids and prefixes are unknown, lists and totals leave it out, and
-// so do its decisions, reproductions, retests and trials. What was decided about one of the findings that are merged holds for all
-// of them, and splitting them makes none visible.
+// an embargo, is not there for whoever may not see it, in any call: ids and prefixes are unknown, lists and totals leave it out,
+// and so do its decisions, reproductions, retests and trials. What was decided about one of the findings that are merged holds for
+// all of them, and splitting them makes none visible.
 //
 // Reproductions. StartReproduction begins the way from a finding to a reproducer (confirm, amplify, minimise, bisect, verify). Its
 // probes are jobs that the same runners run; GetReproduction shows the steps. It is idempotent, so that a
@@ -417,8 +417,8 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 // would no longer say what was tried. Submit another one instead.
 //
 // Projects. Each call is in one project: the one that the header "misstep-project" names, or else "default". It sees the campaigns,
-// trials, findings, decisions, known bugs and reproductions of that project and no others, whatever ids it names, and needs its role
-// there. Rates count the project's own trials. Runners and the shared catalogue serve all projects.
+// trials, findings, decisions, known bugs and reproductions of that project and no others, whatever ids it names, and needs its
+// role there. Rates count the project's own trials. Runners and the shared catalogue serve all projects.
 //
 // Runners. They register by calling Synchronize, and are forgotten when they stop calling; ListRunners shows those that are alive,
 // to explain trials that wait for a capability.
@@ -432,9 +432,9 @@ func (c *adminServiceClient) RecordClean(ctx context.Context, in *RecordCleanReq
 // marks it, so that ListDecisions tells the whole story, and an id that somebody wrote down keeps naming its finding.
 //
 // Visibility. A finding is seen in its project, unless a triager decided otherwise by SetVisibility. One that is private, or under
-// an embargo, is not there for whoever may not see it, in any call: ids and prefixes are unknown, lists and totals leave it out, and
-// so do its decisions, reproductions, retests and trials. What was decided about one of the findings that are merged holds for all
-// of them, and splitting them makes none visible.
+// an embargo, is not there for whoever may not see it, in any call: ids and prefixes are unknown, lists and totals leave it out,
+// and so do its decisions, reproductions, retests and trials. What was decided about one of the findings that are merged holds for
+// all of them, and splitting them makes none visible.
 //
 // Reproductions. StartReproduction begins the way from a finding to a reproducer (confirm, amplify, minimise, bisect, verify). Its
 // probes are jobs that the same runners run; GetReproduction shows the steps. It is idempotent, so that a

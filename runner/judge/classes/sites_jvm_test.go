@@ -58,7 +58,7 @@ func TestClassFilesSayWhatTheAgentSays(t *testing.T) {
 	}
 }
 
-// linesOf tells of a class what matters, whatever the order of its methods and targets is.
+// linesOf returns what matters of a class, whatever the order of its methods and targets is.
 func linesOf(c agent.SiteClass) map[string]string {
 	lines := map[string]string{"": fmt.Sprint(c.Super, c.Interface)}
 	for _, m := range c.Methods {
