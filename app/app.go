@@ -12,6 +12,7 @@
 //	replay        a bundle repeated
 //	retest        bundles repeated on other builds
 //	report        what a JVM left when it crashed or hung, identified
+//	check         somebody's program, run as it is with the agent in its JVM
 //	jfrcheck      recordings that somebody has, checked and compared
 //	sharing       corpora: where they are, export, garbage collection
 //	doctor        what this machine can do

@@ -20,6 +20,8 @@ const (
 	// Codes of commands that pass on the exit code of a program, as far from common codes as those of env(1) and timeout(1).
 	exitEjected       = bpf.CodeEjected
 	exitTimeout       = bpf.CodeTimeout
+	exitFinding       = 121
+	exitUnproved      = 122
 	exitOwn           = 125
 	exitNotExecutable = 126 // the guest's code
 	exitNotStarted    = 127 // the guest's code as well
@@ -76,6 +78,12 @@ var exitCodes = []exitMeaning{
 	{"runner", exitFailed, "could not run, or stopped while no coordinator answered: leases were left to expire"},
 	{"doctor", exitOK, "this machine can hunt"},
 	{"doctor", exitFailed, "something needed is missing"},
+	{"check", passedOn, "the program's own, or 128+N after signal N"},
+	{"check", exitFinding, "--fail-on: the program returned 0, and there is a finding"},
+	{"check", exitUnproved, "--fail-on: the program returned 0, and a check compared nothing"},
+	{"check", exitOwn, "bad input, or the program cannot be checked"},
+	{"check", exitNotExecutable, "the program cannot be executed"},
+	{"check", exitNotStarted, "the program does not exist"},
 	{"sched run", passedOn, "the program's own, or 128+N after signal N"},
 	{"sched run", exitEjected, "the kernel ejected the scheduler: nothing was proved"},
 	{"sched run", exitTimeout, "timeout"},

@@ -27,7 +27,7 @@ import (
 // classify returns what the JVM did: the first kind that applies of crash, hang, mismatches, application failure, void, clean. An
 // error is an infrastructure failure: neither the JVM nor its workload caused the end of the JVM.
 func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
-	result := t.jvm.Result()
+	result := t.result()
 	outcome := &misstepv1.Outcome{
 		ExitCode: int32(result.ExitCode), Signal: int32(result.Signal), // both are small
 		Started: timestamppb.New(t.jvm.Began()), Wall: durationpb.New(result.Wall), Cpu: durationpb.New(result.CPU),
@@ -59,7 +59,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	switch {
 	case crash != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
-		outcome.Reason = strings.TrimSpace(crash.GetError() + " " + crash.GetProblematicFrame())
+		outcome.Reason = crashReason(crash)
 		return outcome, nil
 	case t.verdict.hang != nil:
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_HANG, t.verdict.reason
@@ -70,6 +70,23 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		return nil, err
 	}
 	outcome.ApplicationFailure = failure
+	if err := t.conclude(outcome, damaged); err != nil {
+		return nil, err
+	}
+	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN {
+		t.judgePerturbation(outcome)
+	}
+	return outcome, nil
+}
+
+func crashReason(c *misstepv1.Crash) string {
+	return strings.TrimSpace(c.GetError() + " " + c.GetProblematicFrame())
+}
+
+// conclude sets the kind and the reason of an outcome that is neither a crash nor a hang. damaged counts the mismatch records that
+// could not be read.
+func (t *trial) conclude(outcome *misstepv1.Outcome, damaged int) error {
+	failure := outcome.GetApplicationFailure()
 	idle := idleChecks(outcome.GetChecks(), t.status)
 	switch {
 	case len(outcome.GetMismatches()) > 0:
@@ -77,20 +94,19 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		first := outcome.GetMismatches()[0]
 		outcome.Reason = fmt.Sprintf("%s: %s, %d times", first.GetCheck(), first.GetKind(), first.GetCount())
 	case unrecorded(outcome.GetChecks()) > 0:
-		return nil, fmt.Errorf("read mismatch records: %d mismatches were counted but not recorded (%d damaged lines)",
+		return fmt.Errorf("read mismatch records: %d mismatches were counted but not recorded (%d damaged lines)",
 			unrecorded(outcome.GetChecks()), damaged)
 	case failure != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
 		outcome.Reason = failure.GetReason() + ": " + failure.GetMessage()
 	case idle != "" && t.unread != nil:
-		return nil, t.unread
+		return t.unread
 	case idle != "":
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, idle
 	default:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN
-		t.judgePerturbation(outcome)
 	}
-	return outcome, nil
+	return nil
 }
 
 // unrecorded counts the mismatches of checks that write mismatch records.
@@ -146,7 +162,7 @@ func (t *trial) crash(ctx context.Context) (crash *misstepv1.Crash, memory strin
 			return report.Crash, "", nil
 		}
 	}
-	signal := t.jvm.Result().Signal
+	signal := t.result().Signal
 	if t.verdict.hang != nil || !isFatal(signal) {
 		return nil, "", nil
 	}
@@ -223,7 +239,7 @@ func isFatal(s syscall.Signal) bool {
 
 // failure returns how the workload failed by itself, nil if it verified its result.
 func (t *trial) failure(memory string) (*misstepv1.ApplicationFailure, error) {
-	result := t.jvm.Result()
+	result := t.result()
 	switch {
 	case t.verdict.failure != nil:
 		return t.verdict.failure, nil

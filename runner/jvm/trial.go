@@ -37,6 +37,7 @@ type trial struct {
 	cgroup         *process.Cgroup
 	stdout, stderr *process.Stream
 	jvm            *process.Process
+	ended          process.Result  // of a JVM that somebody else started
 	session        perturb.Session // nil without a perturbation, and when it has ended
 	schedule       *os.File        // the perturbation's log, nil without one
 	kernelDump     bytes.Buffer    // what the kernel wrote when it ejected the scheduler
@@ -109,6 +110,14 @@ func (t *trial) run(ctx context.Context) (_ *misstepv1.Outcome, err error) {
 		return nil, err
 	}
 	return outcome, nil
+}
+
+// result is how the JVM ended.
+func (t *trial) result() process.Result {
+	if t.jvm == nil {
+		return t.ended
+	}
+	return t.jvm.Result()
 }
 
 func (t *trial) start() (err error) {

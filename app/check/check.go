@@ -1,0 +1,207 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"misstep/app/local"
+	"misstep/internal/atomicfile"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+)
+
+// Options of a check.
+type Options struct {
+	Installation local.Installation
+	// Command is the program with its arguments: the java of a JDK.
+	Command []string
+	Selection
+	// For is the time after which the program is asked to end, by SIGTERM; 0 for never.
+	For time.Duration
+	// Out is a folder, new or empty, for what was observed; empty for a temporary one.
+	Out string
+	// Stdin, Stdout and Stderr are the program's.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Logger         *slog.Logger
+}
+
+// FileOutcome is the name of the outcome, as canonical JSON, in the folder Options.Out.
+const FileOutcome = "outcome.json"
+
+// Run runs the program to its end and reports what was found. A *NotStartedError means that it could not be started; with any other
+// error it may have run. A signal to this process is passed on to the program and does not end the context's work, unless it came
+// before the program had started.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	path, err := lookUp(o.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	home := homeOf(path)
+	if home == "" {
+		return nil, fmt.Errorf("%s is not the java of a JDK: give the command that starts the JVM, such as java -jar app.jar",
+			o.Command[0])
+	}
+	feature, build, err := describe(ctx, o.Installation, home)
+	if err != nil {
+		return nil, err
+	}
+	dir, remove, err := folder(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	r, err := o.recipe(build, flagsOf(o.Command[1:]))
+	if err != nil {
+		return nil, err
+	}
+	if err := conflict(r, o.Command[1:]); err != nil {
+		return nil, err
+	}
+	executor, err := executor(o.Installation, dir, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	side := jvm.Alongside{Recipe: r, Home: home, Feature: feature, Dir: dir}
+	args, err := executor.Arm(ctx, side)
+	if err != nil {
+		return nil, err
+	}
+	p := program{path: path, args: append([]string{o.Command[0]}, append(args, o.Command[1:]...)...), Options: o}
+	ended, err := p.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithoutCancel(ctx) // what it left is examined, whatever ended it
+	if err := p.collect(r.GetJvmFlags(), dir); err != nil {
+		return nil, err
+	}
+	outcome, err := executor.Examine(ctx, side, ended)
+	if err != nil {
+		return nil, err
+	}
+	if o.Out != "" {
+		text, err := misstepv1.Canonical(outcome)
+		if err != nil {
+			return nil, err
+		}
+		if err := atomicfile.Write(filepath.Join(dir, FileOutcome), text, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return report(o.Command, p.pid, side, outcome), nil
+}
+
+// folder makes the folder for what is observed; remove deletes a temporary one.
+func folder(out string) (dir string, remove func(), err error) {
+	if out == "" {
+		return temporary()
+	}
+	if dir, err = filepath.Abs(out); err != nil {
+		return "", nil, fmt.Errorf("find folder %s: %w", out, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, fmt.Errorf("make the folder of --out: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", nil, fmt.Errorf("read the folder of --out: %w", err)
+	}
+	if len(entries) > 0 {
+		return "", nil, fmt.Errorf("--out: the folder %s is not empty: name a new one", dir)
+	}
+	return dir, func() {}, nil
+}
+
+// temporary makes a folder in the first place for temporary files that can be written to: a container may have none in /tmp.
+func temporary() (dir string, remove func(), err error) {
+	var failures []error
+	for _, place := range []string{os.TempDir(), "/var/tmp", os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm", "."} {
+		if place == "" {
+			continue
+		}
+		if place, err = filepath.Abs(place); err != nil {
+			return "", nil, fmt.Errorf("find folder %s: %w", place, err)
+		}
+		if strings.ContainsAny(place, ",\n") { // separates the agent's options
+			continue
+		}
+		if dir, err = os.MkdirTemp(place, "misstep-check-"); err == nil {
+			return dir, func() { _ = os.RemoveAll(dir) }, nil
+		}
+		failures = append(failures, err)
+	}
+	return "", nil, fmt.Errorf("make a temporary folder: %w; name a folder that can be written to with --out", errors.Join(failures...))
+}
+
+// executor makes what arms and examines JVMs. The patches of JDKs are cached with the catalogue, or where that cannot be written to,
+// in dir.
+func executor(i local.Installation, dir string, logger *slog.Logger) (*jvm.Executor, error) {
+	artefacts, err := i.Agent()
+	if err != nil {
+		return nil, err
+	}
+	helper, err := i.RecordingHelper()
+	if err != nil && !errors.Is(err, local.ErrNoHelper) { // without it, checks that need it are refused
+		return nil, err
+	}
+	cache := i.PatchCache()
+	if !writable(cache) {
+		cache = filepath.Join(dir, "patch")
+	}
+	return &jvm.Executor{Agent: artefacts, Recording: helper, Profilers: i.Profilers(), PatchCache: cache, Logger: logger}, nil
+}
+
+// writable reports whether files can be made in a folder, which it makes if need be.
+func writable(dir string) bool {
+	if os.MkdirAll(dir, 0o755) != nil {
+		return false
+	}
+	probe, err := os.CreateTemp(dir, ".probe-")
+	if err != nil {
+		return false
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
+}
+
+// conflict returns an error about arguments of the program that the agent's cannot stand beside.
+func conflict(r *misstepv1.Recipe, args []string) error {
+	for _, flag := range r.GetJvmFlags() {
+		if r.GetInstrumentation() != nil && strings.HasPrefix(flag, "--patch-module=java.base=") {
+			return fmt.Errorf("the program's %s leaves no room for the patch of instrumentation: check it with --light", flag)
+		}
+	}
+	for _, a := range args {
+		if strings.HasPrefix(a, "-agentpath:") && strings.Contains(a, "libmisstep.so") {
+			return errors.New("the command loads Misstep's agent itself: remove its -agentpath, or run it without misstep check")
+		}
+	}
+	return nil
+}
+
+// copySince copies a file, if it exists and was written after that time: pids come again.
+func copySince(began time.Time, from, to string) error {
+	info, err := os.Stat(from)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.ModTime().Before(began) {
+		return nil
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(from)
+	}
+	if err == nil {
+		err = os.WriteFile(to, data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", from, err)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"misstep/runner/jvm"
+	"misstep/runner/process"
+)
+
+// passed are the signals that are passed on to the program. SIGTSTP and SIGWINCH come from the terminal, to all at once.
+var passed = []os.Signal{
+	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
+}
+
+// program is the process of a command.
+type program struct {
+	Options
+	path  string
+	args  []string // with the program's name
+	pid   int
+	began time.Time
+}
+
+// run runs the program in this process's group and with its streams, and passes on signals.
+func (p *program) run(ctx context.Context) (process.Result, error) {
+	cmd := &exec.Cmd{Path: p.path, Args: p.args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr}
+	signals := make(chan os.Signal, len(passed))
+	signal.Notify(signals, passed...)
+	defer signal.Stop(signals)
+	if err := ctx.Err(); err != nil { // a signal came before: there is no program to pass it to
+		return process.Result{}, err
+	}
+	p.began = time.Now()
+	if err := cmd.Start(); err != nil {
+		return process.Result{}, &NotStartedError{err}
+	}
+	p.pid = cmd.Process.Pid
+	done := make(chan struct{})
+	go p.pass(cmd.Process, signals, done)
+	err := cmd.Wait()
+	close(done)
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		return process.Result{}, fmt.Errorf("wait for %s: %w", p.path, err)
+	}
+	return resultOf(cmd.ProcessState, time.Since(p.began)), nil
+}
+
+// pass passes on signals until the program has ended, and asks it to end when its time is over.
+func (p *program) pass(to *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
+	var over <-chan time.Time
+	if p.For > 0 {
+		timer := time.NewTimer(p.For)
+		defer timer.Stop()
+		over = timer.C
+	}
+	for {
+		select {
+		case <-done:
+			return
+		case <-over:
+			_ = to.Signal(syscall.SIGTERM) // it may have ended meanwhile
+		case s := <-signals:
+			if !fromTerminal(s) {
+				_ = to.Signal(s)
+			}
+		}
+	}
+}
+
+// fromTerminal reports whether the terminal has sent a signal, to all processes in its foreground: then the program has it already.
+// That a key was pressed is concluded from being in the foreground.
+func fromTerminal(s os.Signal) bool {
+	if s != syscall.SIGINT && s != syscall.SIGQUIT {
+		return false
+	}
+	terminal, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+func resultOf(state *os.ProcessState, wall time.Duration) process.Result {
+	r := process.Result{ExitCode: state.ExitCode(), Wall: wall, CPU: state.UserTime() + state.SystemTime()}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		r.Signal = status.Signal()
+	}
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		r.MaxRSS = uint64(max(0, usage.Maxrss)) << 10
+	}
+	return r
+}
+
+// collect copies what the JVM left of a crash to where it is examined: the error file, and JFR's recording. Both stay where the
+// program's user expects them.
+func (p *program) collect(flags []string, dir string) error {
+	for _, from := range errorFiles(flags, p.pid) {
+		if err := copySince(p.began, from, filepath.Join(dir, jvm.CrashFile)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"hs_err_pid%d.jfr", "hs_oom_pid%d.jfr", "hs_soe_pid%d.jfr"} { // HotSpot jfrEmergencyDump.cpp
+		name = fmt.Sprintf(name, p.pid)
+		if err := copySince(p.began, name, filepath.Join(dir, jvm.WorkDir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errorFiles are the places where a JVM writes its error file, the likeliest last (HotSpot vmError.cpp, prepare_log_file).
+func errorFiles(flags []string, pid int) []string {
+	name := fmt.Sprintf("hs_err_pid%d.log", pid)
+	files := []string{filepath.Join(os.TempDir(), name), filepath.Join("/tmp", name), name}
+	const option = "-XX:ErrorFile="
+	if n := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, option) }); n >= 0 {
+		files = append(files, strings.ReplaceAll(strings.TrimPrefix(flags[n], option), "%p", strconv.Itoa(pid)))
+	}
+	return files
+}

@@ -1,0 +1,203 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"misstep/coordinator/triage"
+	"misstep/known"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/jvm"
+)
+
+// Report is what was found in one JVM.
+type Report struct {
+	// Command as it was given; PID of its process.
+	Command []string `json:"command"`
+	PID     int      `json:"pid"`
+	JDK     JDK      `json:"jdk"`
+	// ExitCode of the program, -1 when a signal ended it; Signal is its number, 0 for none.
+	ExitCode int `json:"exit_code"`
+	Signal   int `json:"signal,omitempty"`
+	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes.
+	Wall   time.Duration `json:"wall"`
+	CPU    time.Duration `json:"cpu"`
+	MaxRSS uint64        `json:"max_rss"`
+	// Outcome is clean, mismatches, crash or void, and Reason says why it is that.
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	// Checks in the order of misstep checks.
+	Checks []Count `json:"checks"`
+	// Profiles are what the checks of samples say about a profile.
+	Profiles []Profile `json:"profiles"`
+	// Bugs are what the findings are, the most frequent first. A finding that is no known bug is a bug by itself.
+	Bugs []Bug `json:"bugs"`
+	// Notes are what limits all of this.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// JDK is the build that ran.
+type JDK struct {
+	Home    string `json:"home"`
+	Feature int    `json:"feature"`
+	Version string `json:"version"`
+}
+
+// Count is the verdicts of one check.
+type Count struct {
+	Check      string            `json:"check"`
+	Total      uint64            `json:"total"`
+	Match      uint64            `json:"match"`
+	Mismatch   uint64            `json:"mismatch"`
+	Tolerated  map[string]uint64 `json:"tolerated,omitempty"`
+	Unwalkable map[int32]uint64  `json:"unwalkable,omitempty"`
+	Void       map[string]uint64 `json:"void,omitempty"`
+}
+
+// Profile is what a check of samples says about the profile of a walker or sampler. Samples are those that were judged; the shares
+// are of them, from 0 to 1.
+type Profile struct {
+	Check   string `json:"check"`
+	Walker  string `json:"walker"`
+	Samples uint64 `json:"samples"`
+	// CutOff samples lack their bottom, Wrong ones have other frames than the thread's, Lost ones have an error code for a stack.
+	Wrong  float64 `json:"wrong"`
+	CutOff float64 `json:"cut_off"`
+	Lost   float64 `json:"lost"`
+}
+
+// Bug is one known bug, or one finding that is none.
+type Bug struct {
+	// ID of the known bug, else of the finding.
+	ID    string `json:"id"`
+	Known bool   `json:"known"`
+	Title string `json:"title"`
+	// Findings are the ids of its findings.
+	Findings []string `json:"findings"`
+	// Checks and Kinds by which it shows.
+	Checks []string `json:"checks,omitempty"`
+	Kinds  []string `json:"kinds"`
+	// Count of mismatches, 1 for a crash.
+	Count uint64 `json:"count"`
+	// Wrong and CutOff are its shares of the samples of the check that it harms most, 0 where none judges samples.
+	Wrong  float64 `json:"wrong"`
+	CutOff float64 `json:"cut_off"`
+}
+
+// Found reports whether there is any finding.
+func (r *Report) Found() bool { return len(r.Bugs) > 0 }
+
+// New reports whether there is a finding that is no known bug.
+func (r *Report) New() bool { return slices.ContainsFunc(r.Bugs, func(b Bug) bool { return !b.Known }) }
+
+// Proved reports whether every check compared something, or a finding shows that they did.
+func (r *Report) Proved() bool {
+	return r.Outcome != misstepv1.OutcomeName(misstepv1.OutcomeKind_OUTCOME_KIND_VOID)
+}
+
+func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome) *Report {
+	r := &Report{
+		Command: command, PID: pid, JDK: JDK{Home: side.Home, Feature: side.Feature, Version: side.Recipe.GetJdk().GetVersion()},
+		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
+		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
+		Bugs: bugs(o, side.Recipe.GetJdk()), Profiles: profiles(side.Recipe, o),
+	}
+	for _, c := range o.GetChecks() {
+		r.Checks = append(r.Checks, Count{
+			Check: c.GetCheck(), Total: c.GetTotal(), Match: c.GetMatch(), Mismatch: c.GetMismatch(),
+			Tolerated: c.GetTolerated(), Unwalkable: c.GetUnwalkable(), Void: c.GetVoid(),
+		})
+	}
+	if n := o.GetMismatchesLeftOut(); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d further kinds of mismatch are not among the findings", n))
+	}
+	return r
+}
+
+// judged is the number of a check's samples with a verdict, those without a stack among them.
+func judged(c *misstepv1.CheckCount) uint64 {
+	n := c.GetTotal()
+	for _, void := range c.GetVoid() {
+		n -= min(n, void)
+	}
+	return n
+}
+
+// samples reports whether a check judges samples, as profilers take them, and not a thread's walks of its own stack.
+func samples(name string) bool {
+	known, ok := recipe.FindCheck(name)
+	return ok && len(known.Kinds) > 0 && (known.Signals || known.Tap)
+}
+
+// share returns part/whole, 0 of nothing.
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+const cutOff = "truncated"
+
+// profiles sums up the checks of samples.
+func profiles(r *misstepv1.Recipe, o *misstepv1.Outcome) []Profile {
+	list := []Profile{}
+	for _, c := range o.GetChecks() {
+		if !samples(c.GetCheck()) || judged(c) == 0 {
+			continue
+		}
+		var cut, lost uint64
+		for _, m := range o.GetMismatches() {
+			if m.GetCheck() == c.GetCheck() && m.GetKind() == cutOff {
+				cut += max(m.GetCount(), 1)
+			}
+		}
+		for _, n := range c.GetUnwalkable() {
+			lost += n
+		}
+		known, _ := recipe.FindCheck(c.GetCheck())
+		all := judged(c)
+		list = append(list, Profile{
+			Check: c.GetCheck(), Walker: known.Suspect, Samples: all, Lost: share(lost, all), CutOff: share(cut, all),
+			Wrong: share(c.GetMismatch()-min(cut, c.GetMismatch()), all),
+		})
+	}
+	return list
+}
+
+// bugs groups what an outcome shows by known bugs on its JDK.
+func bugs(o *misstepv1.Outcome, on *misstepv1.Jdk) []Bug {
+	all := map[string]uint64{} // samples by check
+	for _, c := range o.GetChecks() {
+		if samples(c.GetCheck()) {
+			all[c.GetCheck()] = judged(c)
+		}
+	}
+	titles := map[string]string{}
+	for _, b := range known.Default().Bugs() {
+		titles[b.ID] = b.Title
+	}
+	of := map[string]*grown{}
+	var order []*grown
+	for _, h := range triage.Triage(o) {
+		id, isKnown := h.ID, false
+		if labels := triage.KnownAs(known.Default(), h.Signature, on); len(labels) > 0 {
+			id, isKnown = labels[0], true
+		}
+		b := of[id]
+		if b == nil {
+			b = &grown{Bug: Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title)}, harm: map[string]*harm{}}
+			of[id], order = b, append(order, b)
+		}
+		b.add(o, h)
+	}
+	list := []Bug{}
+	for _, b := range order {
+		list = append(list, b.finish(all))
+	}
+	slices.SortStableFunc(list, func(a, b Bug) int { return cmp.Compare(b.Count, a.Count) })
+	return list
+}

@@ -1,0 +1,39 @@
+import java.util.ArrayList;
+import java.util.Arrays;
+
+/** Works for some milliseconds, and ends as its arguments say: MILLIS, then exit CODE, echo, crash or wait. */
+public class Program {
+  static long fib(int n) {
+    return n < 2 ? n : fib(n - 1) + fib(n - 2);
+  }
+
+  public static void main(String[] args) throws Exception {
+    long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000;
+    long sum = 0;
+    while (System.nanoTime() < end) {
+      sum += fib(18) + new ArrayList<>(Arrays.asList(args)).hashCode();
+    }
+    System.out.println("worked " + (sum != 0));
+    System.err.println("on stderr");
+    switch (args[1]) {
+      case "exit":
+        System.exit(Integer.parseInt(args[2]));
+        break;
+      case "echo":
+        for (int c; (c = System.in.read()) >= 0; ) {
+          System.out.write(c);
+        }
+        System.out.flush();
+        break;
+      case "crash":
+        java.lang.reflect.Field f = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
+        f.setAccessible(true);
+        ((sun.misc.Unsafe) f.get(null)).putLong(8, 1);
+        break;
+      default:
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> System.out.println("asked to end")));
+        System.out.println("ready");
+        Thread.sleep(60000);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+package jvm
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
+	"misstep/runner/process"
+	"misstep/runner/scratch"
+)
+
+// Alongside is a JVM that somebody else starts, with the agent and the profiler of a recipe in it: a program that is checked as it
+// is. None of a trial's limits, folders and flags apply to it.
+type Alongside struct {
+	// Recipe says what is checked; its workload, flags and limits of time and memory mean nothing here. Its JDK's digest, or the
+	// folder without one, tells one build from another.
+	Recipe *misstepv1.Recipe
+	// Home and Feature are the JVM's JAVA_HOME and feature version.
+	Home    string
+	Feature int
+	// Dir is an existing folder, absolute, to which the JVM's user can write.
+	Dir string
+}
+
+// AgentDir is the folder for the agent's files among those of Alongside.Dir.
+const AgentDir = dirAgent
+
+// CrashFile is the name in Alongside.Dir below which Examine looks for the JVM's error file (hs_err).
+const CrashFile = fileCrash
+
+// WorkDir is the folder below Alongside.Dir in which Examine looks for what JFR leaves in a crashed JVM's working folder.
+const WorkDir = dirWork
+
+func (e *Executor) alongside(a Alongside) *trial {
+	if e.Logger == nil {
+		e.Logger = slog.New(slog.DiscardHandler)
+	}
+	return newTrial(e, a.Recipe, &scratch.Folder{Path: a.Dir}, a.Home, a.Feature)
+}
+
+// Arm makes the folders in a.Dir and returns the arguments by which the JVM runs with the recipe's agent and profiler. They belong
+// before the program's own arguments. An error means that the recipe cannot be checked on this JVM.
+func (e *Executor) Arm(ctx context.Context, a Alongside) ([]string, error) {
+	t := e.alongside(a)
+	if err := e.accepts(a.Recipe); err != nil {
+		return nil, runner.Permanent(err)
+	}
+	if err := t.makeFolders(); err != nil {
+		return nil, err
+	}
+	args := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	profiled, err := t.profile()
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, profiled...)
+	if len(profiled) > 0 && a.Feature >= 9 {
+		args = append(args, "-Xlog:jfr+startup=error") // else JFR says on stdout that it has started
+	}
+	if !t.checked() {
+		return args, nil
+	}
+	loaded, err := t.agent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(args, loaded...), nil
+}
+
+// Examine judges what a JVM left in a.Dir, which ended so; the zero Result stands for one of which that is unknown. What the program
+// returned is its own business: the outcome is never an application failure.
+func (e *Executor) Examine(ctx context.Context, a Alongside, ended process.Result) (*misstepv1.Outcome, error) {
+	t := e.alongside(a)
+	t.ended = ended
+	t.readStatus()
+	outcome := &misstepv1.Outcome{
+		ExitCode: int32(ended.ExitCode), Signal: int32(ended.Signal), // both are small
+		Wall: durationpb.New(ended.Wall), Cpu: durationpb.New(ended.CPU), MaxRssBytes: ended.MaxRSS,
+		Checks: t.counts(), Signals: t.signals(),
+	}
+	var err error
+	if outcome.Crash, _, err = t.crash(ctx); err != nil {
+		return nil, err
+	}
+	counts, mismatches, damaged, err := t.judge(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("judge what the JVM left in %s: %w", filepath.Base(a.Dir), err)
+	}
+	outcome.Checks, outcome.Mismatches = counts, mismatches
+	if t.judging > 0 {
+		outcome.Judging = durationpb.New(t.judging)
+	}
+	if c := outcome.GetCrash(); c != nil {
+		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, crashReason(c)
+		return outcome, nil
+	}
+	return outcome, t.conclude(outcome, damaged)
+}
