@@ -139,11 +139,12 @@ func temporary() (dir string, remove func(), err error) {
 		}
 		failures = append(failures, err)
 	}
-	return "", nil, fmt.Errorf("make a temporary folder: %w; name a folder that can be written to with --out", errors.Join(failures...))
+	return "", nil, fmt.Errorf("make a temporary folder: %w; name a folder that can be written to with --out",
+		errors.Join(failures...))
 }
 
-// executor makes what arms and examines JVMs. The patches of JDKs are cached with the catalogue, or where that cannot be written to,
-// in dir.
+// executor makes what arms and examines JVMs. The patches of JDKs are cached beside the catalogue, or in dir where that cannot be
+// written to.
 func executor(i local.Installation, dir string, logger *slog.Logger) (*jvm.Executor, error) {
 	artefacts, err := i.Agent()
 	if err != nil {

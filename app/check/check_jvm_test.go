@@ -87,9 +87,9 @@ func TestKnownBugAndItsCost(t *testing.T) {
 	if err != nil || len(jars) == 0 {
 		t.Skipf("the workload clinit is not built: run make workloads (%v)", err)
 	}
-	o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-Xmx128m", "-cp", strings.Join(jars, ":"),
-		"-Dmisstep.repetitions=4", "misstep.workloads.clinit.Main", "5")
-	o.Checks, o.Interval = []string{recipe.GstAsgct + "=1", recipe.AsgctShadow}, 100*time.Microsecond
+	o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-Xmx128m", "-Xcomp", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
+		"misstep.workloads.clinit.Main", "1")
+	o.Checks, o.Interval = []string{recipe.GstAsgct + "=0.1", recipe.AsgctShadow}, 100*time.Microsecond
 	o.Out = filepath.Join(t.TempDir(), "out")
 	r, err := Run(t.Context(), o)
 	require.NoError(t, err)

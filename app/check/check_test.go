@@ -68,16 +68,19 @@ func TestRecipes(t *testing.T) {
 		want []string
 	}{
 		{
-			"default", Selection{Ratio: 1},
+			"default",
+			Selection{Ratio: 1},
 			[]string{recipe.GstAsgct, recipe.ShadowGst, recipe.AsgctShadow, recipe.Edges, recipe.Liveness},
 		},
 		{"light", Selection{Ratio: 1, Light: true}, []string{recipe.AsgctGstBracket, recipe.Edges, recipe.Liveness}},
 		{
-			"light and JFR", Selection{Ratio: 1, Light: true, Profiler: jfr},
+			"light and JFR",
+			Selection{Ratio: 1, Light: true, Profiler: jfr},
 			[]string{recipe.AsgctGstBracket, recipe.Edges, recipe.Liveness, recipe.JfrChunks, recipe.EventEdges},
 		},
 		{
-			"JFR", Selection{Ratio: 1, Profiler: jfr},
+			"JFR",
+			Selection{Ratio: 1, Profiler: jfr},
 			[]string{
 				recipe.GstAsgct, recipe.ShadowGst, recipe.AsgctShadow, recipe.Edges, recipe.Liveness, recipe.JfrShadow,
 				recipe.JfrChunks, recipe.EventEdges,

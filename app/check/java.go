@@ -26,15 +26,6 @@ func (e *NotStartedError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *NotStartedError) Unwrap() error { return e.Err }
 
-// java is the JDK that a command names.
-type java struct {
-	// path of the launcher, as the command names it, looked up on the PATH.
-	path    string
-	home    string
-	feature int
-	jdk     *misstepv1.Jdk
-}
-
 // lookUp finds the program of a command on the PATH.
 func lookUp(name string) (string, error) {
 	path, err := exec.LookPath(name)

@@ -80,7 +80,7 @@ func (s Selection) checks(r *misstepv1.Recipe) (list []*misstepv1.Check, err err
 			return nil, fmt.Errorf("--checks: %q is unknown; there are %s", name, strings.Join(recipe.Names(recipe.Checks()), ", "))
 		}
 		if s.Light && (known.Methods || known.Tap) {
-			return nil, fmt.Errorf("--checks: %s needs instrumented methods, which --light does without: leave one of them out", name)
+			return nil, fmt.Errorf("--checks: %s needs instrumented methods, which --light does without: leave one out", name)
 		}
 		c := &misstepv1.Check{Name: name}
 		if given {

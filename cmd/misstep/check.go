@@ -37,7 +37,7 @@ func (c *checkCommand) Help() string {
 func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	command := afterDashes(c.Command)
 	if len(command) == 0 {
-		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, as in: misstep check -- java -jar app.jar")}
+		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, such as java -jar app.jar")}
 	}
 	report, err := check.Run(ctx, check.Options{
 		Installation: e.installation(), Command: command, Selection: c.selection(), For: c.For, Out: c.Out,

@@ -31,8 +31,13 @@ func renderCheck(w io.Writer, r *check.Report) {
 		})
 	}
 	renderTable(w, []column{
-		{title: "check"}, {title: "total"}, {title: "match"}, {title: "mismatch"}, {title: "tolerated", cut: 10, drop: 2},
-		{title: "unwalkable", cut: 10, drop: 1}, {title: "void", cut: 10, drop: 3},
+		{title: "check"},
+		{title: "total"},
+		{title: "match"},
+		{title: "mismatch"},
+		{title: "tolerated", cut: 10, drop: 2},
+		{title: "unwalkable", cut: 10, drop: 1},
+		{title: "void", cut: 10, drop: 3},
 	}, rows)
 	for _, p := range r.Profiles {
 		text := fmt.Sprintf("%s (%s): of %d samples %s are wrong, %s cut off, %s lost", p.Walker, p.Check, p.Samples,
@@ -69,15 +74,21 @@ func renderSpoiling(w io.Writer, r *check.Report) {
 			status = "known"
 		}
 		rows = append(rows, []string{
-			b.ID, status, fmt.Sprint(b.Count), shareOfSamples(b.Wrong), shareOfSamples(b.CutOff), strings.Join(b.Kinds, ","), b.Title,
+			b.ID, status, fmt.Sprint(b.Count), shareOfSamples(b.Wrong), shareOfSamples(b.CutOff), strings.Join(b.Kinds, ","),
+			b.Title,
 		})
 	}
 	if len(rows) == 0 {
 		return
 	}
 	renderTable(w, []column{
-		{title: "bug"}, {title: "status"}, {title: "count"}, {title: "wrong", drop: 2}, {title: "cut off", drop: 2},
-		{title: "kinds", cut: 12, drop: 1}, {title: "what", cut: 24},
+		{title: "bug"},
+		{title: "status"},
+		{title: "count"},
+		{title: "wrong", drop: 2},
+		{title: "cut off", drop: 2},
+		{title: "kinds", cut: 12, drop: 1},
+		{title: "what", cut: 24},
 	}, rows)
 	if more := len(r.Bugs) - screenBugs; more > 0 {
 		fmt.Fprintf(w, "and %d more: --json has all\n", more)

@@ -72,8 +72,8 @@ func (e *Executor) Arm(ctx context.Context, a Alongside) ([]string, error) {
 	return append(args, loaded...), nil
 }
 
-// Examine judges what a JVM left in a.Dir, which ended so; the zero Result stands for one of which that is unknown. What the program
-// returned is its own business: the outcome is never an application failure.
+// Examine judges what a JVM left in a.Dir; ended says how it ended, and is zero where that is unknown. What the program returned is
+// its own business: the outcome is never an application failure.
 func (e *Executor) Examine(ctx context.Context, a Alongside, ended process.Result) (*misstepv1.Outcome, error) {
 	t := e.alongside(a)
 	t.ended = ended
