@@ -219,16 +219,22 @@ func (c *Coordinator) PutKnownBugs(ctx context.Context, bugs []*misstepv1.KnownB
 const lastCalls = 5 * time.Second
 
 // Serve serves on a listener until the context ends, then closes the store. Clients are told at once that this coordinator does not
-// serve any more and go to another one, if there is one; calls that have begun are answered.
+// serve any more and go to another one, if there is one; calls that have begun are answered within lastCalls. Connections on which
+// nobody calls do not delay the end.
 func (c *Coordinator) Serve(ctx context.Context, listener net.Listener) error {
+	accepted := newConnections(listener)
 	stop := context.AfterFunc(ctx, func() {
 		c.health.Shutdown()
-		late := time.AfterFunc(lastCalls, c.server.Stop)
+		accepted.hangUp(false)
+		late := time.AfterFunc(lastCalls, func() {
+			accepted.hangUp(true)
+			c.server.Stop()
+		})
 		defer late.Stop()
 		c.server.GracefulStop()
 	})
 	defer stop()
-	err := c.server.Serve(listener)
+	err := c.server.Serve(accepted)
 	return errors.Join(err, c.Close())
 }
 

@@ -90,8 +90,8 @@ func EmbedAt(place Place, config coordinator.Config, options ...grpc.DialOption)
 	return st, nil
 }
 
-// OpenDir opens the folder of an earlier hunt or coordinator inside this process. Options are those of the connection to it, such as
-// access.DialOptions.
+// OpenDir opens the folder of an earlier hunt or coordinator inside this process. Options are those of the connection to it, such
+// as access.DialOptions.
 func OpenDir(dir string, config coordinator.Config, options ...grpc.DialOption) (*Station, error) {
 	if err := CheckDir(dir); err != nil {
 		return nil, err
