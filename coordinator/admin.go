@@ -156,6 +156,19 @@ func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersReques
 	return resp, nil
 }
 
+// GetBacklog implements the AdminService.
+func (s *Server) GetBacklog(ctx context.Context, _ *misstepv1.GetBacklogRequest) (*misstepv1.GetBacklogResponse, error) {
+	resp := &misstepv1.GetBacklogResponse{}
+	err := s.readWhole(ctx, func(tx store.Tx, now time.Time) (err error) {
+		resp.Campaigns, err = s.view.Backlog(tx, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
 // StopCampaign implements the AdminService.
 func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRequest) (*misstepv1.StopCampaignResponse, error) {
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {

@@ -275,8 +275,8 @@ func (s *Server) read(ctx context.Context, f func(tx store.Tx, now time.Time) er
 	return s.readWhole(ctx, func(tx store.Tx, now time.Time) error { return f(seenBy(ctx, tx, now, scoped.See), now) })
 }
 
-// readWhole is read for the coordinator's own work, which is in all projects. Nothing that it reads goes into the answer to a
-// person.
+// readWhole is read for the coordinator's own work, which is in all projects. What it reads goes into the answers of those calls
+// only that need their role in every project.
 func (s *Server) readWhole(ctx context.Context, f func(tx store.Tx, now time.Time) error) error {
 	return s.toStatus(ctx, s.store.View(ctx, func(tx store.Tx) error { return f(tx, s.config.Clock()) }))
 }

@@ -20,6 +20,7 @@ var wholly = map[string]string{
 	"update":         "in the project of the call",
 	"Load":           "numbers of the whole fleet, for metrics without labels of campaigns",
 	"CheckReadiness": "nothing is read",
+	"GetBacklog":     "the role is needed in every project, as the proto says: counts, names and projects of what runs",
 	"LeasesOf":       "which blobs a runner may read and write",
 	"changeAside":    "owners of runners, which serve all projects",
 	"Synchronize":    "a runner's own leases; results enter the project of their campaign",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/nomad/api"
+	"google.golang.org/grpc"
 
 	"misstep/app"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -19,6 +20,8 @@ type Cluster struct {
 	Fleet *misstepv1.Fleet
 	// Say takes lines of progress.
 	Say app.Say
+	// Dial are the options of connections to the fleet's coordinators, such as those that make them secure.
+	Dial []grpc.DialOption
 
 	client *api.Client
 	// Poll is how often something is asked for that Nomad does not announce.

@@ -100,7 +100,7 @@ func (c *Cluster) Follow(ctx context.Context, a Auto) error {
 func (c *Cluster) follow(ctx context.Context, groups []Group, calm *Calm, perSlot int) error {
 	var backlog Backlog
 	err := c.ask(ctx, func(st *station.Station) error {
-		all, err := campaigns(ctx, st)
+		all, err := running(ctx, st)
 		backlog = backlogOf(all)
 		return err
 	})
@@ -140,7 +140,7 @@ func (c *Cluster) ask(ctx context.Context, do func(*station.Station) error) erro
 	if len(addresses) == 0 {
 		return errors.New("no coordinator of the fleet is healthy; see `misstep fleet status`")
 	}
-	st, err := station.Dial(addresses...)
+	st, err := station.DialWith(c.Dial, addresses...)
 	if err != nil {
 		return err
 	}
@@ -148,34 +148,18 @@ func (c *Cluster) ask(ctx context.Context, do func(*station.Station) error) erro
 	return do(st)
 }
 
-// campaigns lists those that run.
-func campaigns(ctx context.Context, st *station.Station) ([]*misstepv1.CampaignStatus, error) {
-	response, err := st.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(response.GetCampaigns(), func(s *misstepv1.CampaignStatus) bool {
-		return s.GetState() != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING
-	}), nil
+// running lists what the campaigns that run have left, in all projects.
+func running(ctx context.Context, st *station.Station) ([]*misstepv1.Backlog, error) {
+	response, err := st.GetBacklog(ctx, &misstepv1.GetBacklogRequest{})
+	return response.GetCampaigns(), err
 }
 
-// withoutEnd stands for the trials of a campaign that only time bounds.
-const withoutEnd = 1 << 40
-
-// backlogOf counts the trials that running campaigns have left, by need. Alternatives of perturbation share them evenly.
-func backlogOf(all []*misstepv1.CampaignStatus) Backlog {
+// backlogOf adds up what campaigns have left.
+func backlogOf(all []*misstepv1.Backlog) Backlog {
 	b := Backlog{}
-	for _, s := range all {
-		left := uint64(withoutEnd)
-		if planned, done := s.GetPlanned(), station.Finished(s)+s.GetFailed()+s.GetCancelled(); planned > 0 {
-			left = planned - min(planned, done)
-		}
-		perturb := s.GetCampaign().GetPerturb()
-		if len(perturb) == 0 {
-			perturb = []*misstepv1.Perturbation{nil}
-		}
-		for _, p := range perturb {
-			b[recipe.NeededCapability(s.GetCampaign().GetExecutor(), p)] += ceil(left, uint64(len(perturb)))
+	for _, c := range all {
+		for need, n := range c.GetLeft() {
+			b[recipe.Capability(need)] += n
 		}
 	}
 	return b

@@ -21,8 +21,8 @@ type Upgrade struct {
 	// Agent is the digest of the agent in the package; empty if it is not known.
 	Agent string
 	// Patience is how long campaigns that need another agent may take to end. Until then runners of both versions run: one of the
-	// new version in each group besides those of the old one. 0 does not wait for them: they go on when a runner with their agent
-	// is back.
+	// new version in each group besides those of the old one. 0 does not wait for them: they continue when a runner with their
+	// agent is back.
 	Patience time.Duration
 }
 
@@ -156,10 +156,10 @@ func (c *Cluster) needOld(ctx context.Context, agent string) (names []string, er
 		return nil, nil
 	}
 	err = c.ask(ctx, func(st *station.Station) error {
-		all, err := campaigns(ctx, st)
-		for _, s := range all {
-			if d := s.GetAgentDigest(); d != "" && d != agent {
-				names = append(names, s.GetCampaign().GetName()+" ("+s.GetId()+")")
+		all, err := running(ctx, st)
+		for _, b := range all {
+			if d := b.GetAgentDigest(); d != "" && d != agent {
+				names = append(names, strings.TrimSpace(b.GetName()+" ("+b.GetCampaignId()+")"))
 			}
 		}
 		return err

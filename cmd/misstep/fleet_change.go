@@ -8,8 +8,27 @@ import (
 	"misstep/app/fleet"
 )
 
-type fleetScale struct {
+// askingFlags name a fleet whose coordinators are asked what they have to do.
+type askingFlags struct {
 	fleetFlags
+	tlsFlags
+}
+
+func (f askingFlags) open(e *env) (*fleet.Cluster, error) {
+	options, err := f.dial(e.warnings())
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := f.fleetFlags.open(e)
+	if err != nil {
+		return nil, err
+	}
+	cluster.Dial = options
+	return cluster, nil
+}
+
+type fleetScale struct {
+	askingFlags
 	waitFlag
 	Count   *int          `arg:"" optional:"" within:"[0,)" help:"Number of runners."`
 	Group   string        `help:"Group of runners (default: the only one)." placeholder:"NAME"`
@@ -63,7 +82,7 @@ func (c *fleetDrain) Run(ctx context.Context, e *env) error {
 }
 
 type fleetUpgrade struct {
-	fleetFlags
+	askingFlags
 	packageFlag
 	waitFlag
 	Patience time.Duration `within:"[0s,)" help:"How long runners of both versions may serve, for campaigns that need the old agent; 0s replaces all at once." default:"10m"`

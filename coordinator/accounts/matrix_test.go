@@ -61,6 +61,7 @@ var letIn = map[string]string{
 	"AdminService/StopCampaign":       "ha",
 	"AdminService/SetBudget":          "ha",
 	"AdminService/ListRunners":        "vhta",
+	"AdminService/GetBacklog":         "vhta",
 	"AdminService/TrustOwner":         "a",
 	"AdminService/ListFindings":       "vhta",
 	"AdminService/ListBugs":           "vhta",

@@ -1136,6 +1136,172 @@ func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
 	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
+// GetBacklogRequest asks for everything.
+type GetBacklogRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBacklogRequest) Reset() {
+	*x = GetBacklogRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBacklogRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBacklogRequest) ProtoMessage() {}
+
+func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBacklogRequest.ProtoReflect.Descriptor instead.
+func (*GetBacklogRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+}
+
+// GetBacklogResponse holds what is left.
+type GetBacklogResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// campaigns that run, newest first, those of reproductions among them.
+	Campaigns     []*Backlog `protobuf:"bytes,1,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetBacklogResponse) Reset() {
+	*x = GetBacklogResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetBacklogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetBacklogResponse) ProtoMessage() {}
+
+func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetBacklogResponse.ProtoReflect.Descriptor instead.
+func (*GetBacklogResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetBacklogResponse) GetCampaigns() []*Backlog {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+// Backlog is what a campaign that runs has left.
+type Backlog struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// campaign_id of the campaign.
+	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// name of the campaign; empty for that of a reproduction.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// project of the campaign.
+	Project string `protobuf:"bytes,3,opt,name=project,proto3" json:"project,omitempty"`
+	// agent_digest is that of the agent with which its trials run, which only runners that have it can; empty is each runner's own.
+	AgentDigest string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	// left are the trials that wait or run or are still to be made, by the capability that a runner needs for them; "" is none. Where
+	// only time bounds a campaign it is 2^40.
+	Left          map[string]uint64 `protobuf:"bytes,5,rep,name=left,proto3" json:"left,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Backlog) Reset() {
+	*x = Backlog{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Backlog) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Backlog) ProtoMessage() {}
+
+func (x *Backlog) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Backlog.ProtoReflect.Descriptor instead.
+func (*Backlog) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Backlog) GetCampaignId() string {
+	if x != nil {
+		return x.CampaignId
+	}
+	return ""
+}
+
+func (x *Backlog) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Backlog) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Backlog) GetAgentDigest() string {
+	if x != nil {
+		return x.AgentDigest
+	}
+	return ""
+}
+
+func (x *Backlog) GetLeft() map[string]uint64 {
+	if x != nil {
+		return x.Left
+	}
+	return nil
+}
+
 // ListRunnersRequest asks for every live runner; filters would be fields here.
 type ListRunnersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1145,7 +1311,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1323,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1336,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -1184,7 +1350,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1362,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1375,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -1240,7 +1406,7 @@ type RunnerStatus struct {
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1252,7 +1418,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1265,7 +1431,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -1321,7 +1487,7 @@ type TrustOwnerRequest struct {
 
 func (x *TrustOwnerRequest) Reset() {
 	*x = TrustOwnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1499,7 @@ func (x *TrustOwnerRequest) String() string {
 func (*TrustOwnerRequest) ProtoMessage() {}
 
 func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1512,7 @@ func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
 func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TrustOwnerRequest) GetOwner() string {
@@ -1365,7 +1531,7 @@ type TrustOwnerResponse struct {
 
 func (x *TrustOwnerResponse) Reset() {
 	*x = TrustOwnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1377,7 +1543,7 @@ func (x *TrustOwnerResponse) String() string {
 func (*TrustOwnerResponse) ProtoMessage() {}
 
 func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1390,7 +1556,7 @@ func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
 func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 // SetAside are the owners of runners that get no leases; the store keeps them.
@@ -1404,7 +1570,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1582,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1595,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
@@ -1452,7 +1618,7 @@ type OwnerSetAside struct {
 
 func (x *OwnerSetAside) Reset() {
 	*x = OwnerSetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1630,7 @@ func (x *OwnerSetAside) String() string {
 func (*OwnerSetAside) ProtoMessage() {}
 
 func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1643,7 @@ func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
 func (*OwnerSetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *OwnerSetAside) GetReason() string {
@@ -1505,7 +1671,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1683,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1696,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -1553,7 +1719,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1731,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1744,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -1631,7 +1797,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1809,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1822,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -1758,7 +1924,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1770,7 +1936,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1783,7 +1949,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -1818,7 +1984,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1996,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +2009,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -1868,7 +2034,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1880,7 +2046,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1893,7 +2059,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -1949,7 +2115,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2127,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2140,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Bug) GetId() string {
@@ -2067,7 +2233,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2245,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2258,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -2120,7 +2286,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2298,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2311,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -2175,7 +2341,7 @@ type SetVisibilityRequest struct {
 
 func (x *SetVisibilityRequest) Reset() {
 	*x = SetVisibilityRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2353,7 @@ func (x *SetVisibilityRequest) String() string {
 func (*SetVisibilityRequest) ProtoMessage() {}
 
 func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2366,7 @@ func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SetVisibilityRequest) GetFindingId() string {
@@ -2249,7 +2415,7 @@ type SetVisibilityResponse struct {
 
 func (x *SetVisibilityResponse) Reset() {
 	*x = SetVisibilityResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2427,7 @@ func (x *SetVisibilityResponse) String() string {
 func (*SetVisibilityResponse) ProtoMessage() {}
 
 func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2440,7 @@ func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
@@ -2299,7 +2465,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2477,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2490,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -2359,7 +2525,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2537,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2550,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -2407,7 +2573,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2419,7 +2585,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2432,7 +2598,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -2460,7 +2626,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2472,7 +2638,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2485,7 +2651,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -2506,7 +2672,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2518,7 +2684,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2531,7 +2697,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -2552,7 +2718,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2564,7 +2730,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2577,7 +2743,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -2596,7 +2762,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2774,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2787,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -2635,7 +2801,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2813,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2826,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -2685,7 +2851,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2863,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2876,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -2747,7 +2913,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2759,7 +2925,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2772,7 +2938,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2808,7 +2974,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2820,7 +2986,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2833,7 +2999,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -2899,7 +3065,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3077,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3090,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -3003,7 +3169,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3181,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3194,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -3056,7 +3222,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3234,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3247,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -3102,7 +3268,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3114,7 +3280,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3127,7 +3293,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -3148,7 +3314,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3326,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3339,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -3194,7 +3360,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3206,7 +3372,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3219,7 +3385,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -3240,7 +3406,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3252,7 +3418,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3265,7 +3431,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -3284,7 +3450,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3462,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3475,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -3325,7 +3491,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3337,7 +3503,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3350,7 +3516,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -3376,7 +3542,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3554,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3567,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -3443,7 +3609,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3455,7 +3621,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3468,7 +3634,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -3587,7 +3753,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3599,7 +3765,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3612,7 +3778,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -3633,7 +3799,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3811,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3824,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -3679,7 +3845,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +3857,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +3870,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -3723,7 +3889,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3735,7 +3901,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3748,7 +3914,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -3760,7 +3926,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3772,7 +3938,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3785,7 +3951,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -3799,7 +3965,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +3977,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +3990,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -3925,7 +4091,20 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"campaignId\x12\x16\n" +
 	"\x06trials\x18\x02 \x01(\x04R\x06trials\x126\n" +
 	"\ttime_left\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\btimeLeft\"\x13\n" +
-	"\x11SetBudgetResponse\"\x14\n" +
+	"\x11SetBudgetResponse\"\x13\n" +
+	"\x11GetBacklogRequest\"G\n" +
+	"\x12GetBacklogResponse\x121\n" +
+	"\tcampaigns\x18\x01 \x03(\v2\x13.misstep.v1.BacklogR\tcampaigns\"\xe7\x01\n" +
+	"\aBacklog\x12\x1f\n" +
+	"\vcampaign_id\x18\x01 \x01(\tR\n" +
+	"campaignId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aproject\x18\x03 \x01(\tR\aproject\x12!\n" +
+	"\fagent_digest\x18\x04 \x01(\tR\vagentDigest\x121\n" +
+	"\x04left\x18\x05 \x03(\v2\x1d.misstep.v1.Backlog.LeftEntryR\x04left\x1a7\n" +
+	"\tLeftEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x14\n" +
 	"\x12ListRunnersRequest\"I\n" +
 	"\x13ListRunnersResponse\x122\n" +
 	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xdd\x01\n" +
@@ -4116,7 +4295,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xb5\x12\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x89\x13\n" +
 	"\fAdminService\x12f\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12Y\n" +
@@ -4125,7 +4304,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"ListTrials\x12\x1d.misstep.v1.ListTrialsRequest\x1a\x1e.misstep.v1.ListTrialsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12`\n" +
 	"\fStopCampaign\x12\x1f.misstep.v1.StopCampaignRequest\x1a .misstep.v1.StopCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12W\n" +
 	"\tSetBudget\x12\x1c.misstep.v1.SetBudgetRequest\x1a\x1d.misstep.v1.SetBudgetResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12Y\n" +
-	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12V\n" +
+	"\vListRunners\x12\x1e.misstep.v1.ListRunnersRequest\x1a\x1f.misstep.v1.ListRunnersResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12R\n" +
+	"\n" +
+	"GetBacklog\x12\x1d.misstep.v1.GetBacklogRequest\x1a\x1e.misstep.v1.GetBacklogResponse\"\x05\x9a\xd2\x18\x01\x01\x12V\n" +
 	"\n" +
 	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12\\\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12P\n" +
@@ -4159,7 +4340,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -4177,196 +4358,204 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*StopCampaignResponse)(nil),       // 13: misstep.v1.StopCampaignResponse
 	(*SetBudgetRequest)(nil),           // 14: misstep.v1.SetBudgetRequest
 	(*SetBudgetResponse)(nil),          // 15: misstep.v1.SetBudgetResponse
-	(*ListRunnersRequest)(nil),         // 16: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 17: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 18: misstep.v1.RunnerStatus
-	(*TrustOwnerRequest)(nil),          // 19: misstep.v1.TrustOwnerRequest
-	(*TrustOwnerResponse)(nil),         // 20: misstep.v1.TrustOwnerResponse
-	(*SetAside)(nil),                   // 21: misstep.v1.SetAside
-	(*OwnerSetAside)(nil),              // 22: misstep.v1.OwnerSetAside
-	(*Coordinators)(nil),               // 23: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 24: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 25: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 26: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 27: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 28: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 29: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 30: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 31: misstep.v1.GetFindingResponse
-	(*SetVisibilityRequest)(nil),       // 32: misstep.v1.SetVisibilityRequest
-	(*SetVisibilityResponse)(nil),      // 33: misstep.v1.SetVisibilityResponse
-	(*MergeFindingsRequest)(nil),       // 34: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 35: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 36: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 37: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 38: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 39: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 40: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 41: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 42: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 43: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 44: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 45: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 46: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 47: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 48: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 49: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 50: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 51: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 52: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 53: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 54: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 55: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 56: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 57: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 58: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 59: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 60: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 61: misstep.v1.ListKnownBugsResponse
-	nil,                                // 62: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 63: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 64: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 65: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 66: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 67: misstep.v1.Jdk
-	(*Workload)(nil),                   // 68: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 69: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 70: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 71: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 72: google.protobuf.Duration
-	(*Runner)(nil),                     // 73: misstep.v1.Runner
-	(*Finding)(nil),                    // 74: misstep.v1.Finding
-	(*Reliability)(nil),                // 75: misstep.v1.Reliability
-	(Visibility)(0),                    // 76: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 77: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 78: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 79: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 80: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 81: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 82: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 83: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 84: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 85: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 86: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 87: misstep.v1.KnownBug
+	(*GetBacklogRequest)(nil),          // 16: misstep.v1.GetBacklogRequest
+	(*GetBacklogResponse)(nil),         // 17: misstep.v1.GetBacklogResponse
+	(*Backlog)(nil),                    // 18: misstep.v1.Backlog
+	(*ListRunnersRequest)(nil),         // 19: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 20: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 21: misstep.v1.RunnerStatus
+	(*TrustOwnerRequest)(nil),          // 22: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 23: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 24: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 25: misstep.v1.OwnerSetAside
+	(*Coordinators)(nil),               // 26: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 27: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 28: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 29: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 30: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 31: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 32: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 33: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 34: misstep.v1.GetFindingResponse
+	(*SetVisibilityRequest)(nil),       // 35: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 36: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 37: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 38: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 39: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 40: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 41: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 42: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 43: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 44: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 45: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 46: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 47: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 48: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 49: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 50: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 51: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 52: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 53: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 54: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 55: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 56: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 57: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 58: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 59: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 60: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 61: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 62: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 63: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 64: misstep.v1.ListKnownBugsResponse
+	nil,                                // 65: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 66: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 67: misstep.v1.Backlog.LeftEntry
+	nil,                                // 68: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 69: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 70: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 71: misstep.v1.Jdk
+	(*Workload)(nil),                   // 72: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 73: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 74: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 75: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 76: google.protobuf.Duration
+	(*Runner)(nil),                     // 77: misstep.v1.Runner
+	(*Finding)(nil),                    // 78: misstep.v1.Finding
+	(*Reliability)(nil),                // 79: misstep.v1.Reliability
+	(Visibility)(0),                    // 80: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 81: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 82: misstep.v1.TriageDecision
+	(*Recipe)(nil),                     // 83: misstep.v1.Recipe
+	(*Outcome)(nil),                    // 84: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 85: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 86: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 87: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 88: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 89: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 90: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 91: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	66, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	67, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	68, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	70, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	71, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	72, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	69, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	73, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	10, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	10, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	66, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	70, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 10: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	69, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	69, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	62, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	70, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	71, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	63, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	73, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	73, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	65, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	74, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	75, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	66, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	11, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	72, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	18, // 19: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	73, // 20: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	69, // 21: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	64, // 22: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	69, // 23: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	65, // 24: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	69, // 25: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	18, // 26: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	72, // 27: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	74, // 28: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	25, // 29: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	29, // 30: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	75, // 31: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	69, // 32: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	69, // 33: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	74, // 34: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	76, // 35: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	69, // 36: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	77, // 37: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	78, // 38: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	78, // 39: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	78, // 40: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	78, // 41: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	44, // 42: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	79, // 43: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	80, // 44: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	81, // 45: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	82, // 46: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	83, // 47: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	72, // 48: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	55, // 49: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	55, // 50: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	75, // 51: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	84, // 52: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	69, // 53: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	69, // 54: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	85, // 55: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	75, // 56: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	72, // 57: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	86, // 58: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	87, // 59: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	87, // 60: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	22, // 61: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	24, // 62: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 63: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 64: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 65: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	42, // 66: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	12, // 67: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	14, // 68: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	16, // 69: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19, // 70: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	25, // 71: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	27, // 72: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	30, // 73: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	32, // 74: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	34, // 75: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	36, // 76: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	38, // 77: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	40, // 78: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	56, // 79: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	58, // 80: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	60, // 81: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	45, // 82: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	47, // 83: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	49, // 84: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	51, // 85: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	53, // 86: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 87: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 88: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 89: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	43, // 90: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	13, // 91: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	15, // 92: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	17, // 93: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20, // 94: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	26, // 95: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	28, // 96: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	31, // 97: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	33, // 98: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	35, // 99: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	37, // 100: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	39, // 101: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	41, // 102: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	57, // 103: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	59, // 104: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	61, // 105: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	46, // 106: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	48, // 107: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	50, // 108: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	52, // 109: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	54, // 110: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	87, // [87:111] is the sub-list for method output_type
-	63, // [63:87] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	76, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	18, // 19: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
+	67, // 20: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	21, // 21: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	77, // 22: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	73, // 23: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	68, // 24: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	73, // 25: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	69, // 26: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	73, // 27: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	21, // 28: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	76, // 29: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	78, // 30: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	28, // 31: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	32, // 32: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	79, // 33: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	73, // 34: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	73, // 35: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	78, // 36: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	80, // 37: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	73, // 38: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	81, // 39: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	82, // 40: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	82, // 41: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	82, // 42: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	82, // 43: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	47, // 44: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	83, // 45: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	84, // 46: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	85, // 47: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	86, // 48: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	87, // 49: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	76, // 50: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	58, // 51: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	58, // 52: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	79, // 53: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	88, // 54: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	73, // 55: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	73, // 56: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	89, // 57: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	79, // 58: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	76, // 59: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	90, // 60: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	91, // 61: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	91, // 62: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	25, // 63: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	27, // 64: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 65: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 66: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 67: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	45, // 68: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	12, // 69: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	14, // 70: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	19, // 71: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	16, // 72: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	22, // 73: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	28, // 74: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	30, // 75: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	33, // 76: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	35, // 77: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	37, // 78: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	39, // 79: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	41, // 80: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	43, // 81: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	59, // 82: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	61, // 83: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	63, // 84: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	48, // 85: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	50, // 86: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	52, // 87: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	54, // 88: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	56, // 89: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 90: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 91: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 92: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	46, // 93: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	13, // 94: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	15, // 95: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	20, // 96: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	17, // 97: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	23, // 98: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	29, // 99: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	31, // 100: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	34, // 101: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	36, // 102: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	38, // 103: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	40, // 104: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	42, // 105: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	44, // 106: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	60, // 107: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	62, // 108: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	64, // 109: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	49, // 110: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	51, // 111: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	53, // 112: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	55, // 113: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	57, // 114: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	90, // [90:115] is the sub-list for method output_type
+	65, // [65:90] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -4387,7 +4576,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   65,
+			NumMessages:   69,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	AdminService_StopCampaign_FullMethodName       = "/misstep.v1.AdminService/StopCampaign"
 	AdminService_SetBudget_FullMethodName          = "/misstep.v1.AdminService/SetBudget"
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
+	AdminService_GetBacklog_FullMethodName         = "/misstep.v1.AdminService/GetBacklog"
 	AdminService_TrustOwner_FullMethodName         = "/misstep.v1.AdminService/TrustOwner"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_ListBugs_FullMethodName           = "/misstep.v1.AdminService/ListBugs"
@@ -106,6 +107,8 @@ type AdminServiceClient interface {
 	SetBudget(ctx context.Context, in *SetBudgetRequest, opts ...grpc.CallOption) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(ctx context.Context, in *ListRunnersRequest, opts ...grpc.CallOption) (*ListRunnersResponse, error)
+	// GetBacklog returns what the campaigns that run have left, in all projects: by this fleets are scaled and upgraded.
+	GetBacklog(ctx context.Context, in *GetBacklogRequest, opts ...grpc.CallOption) (*GetBacklogResponse, error)
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
 	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(ctx context.Context, in *TrustOwnerRequest, opts ...grpc.CallOption) (*TrustOwnerResponse, error)
@@ -220,6 +223,16 @@ func (c *adminServiceClient) ListRunners(ctx context.Context, in *ListRunnersReq
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListRunnersResponse)
 	err := c.cc.Invoke(ctx, AdminService_ListRunners_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) GetBacklog(ctx context.Context, in *GetBacklogRequest, opts ...grpc.CallOption) (*GetBacklogResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetBacklogResponse)
+	err := c.cc.Invoke(ctx, AdminService_GetBacklog_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -457,6 +470,8 @@ type AdminServiceServer interface {
 	SetBudget(context.Context, *SetBudgetRequest) (*SetBudgetResponse, error)
 	// ListRunners returns the runners that called within the last lease time, by id.
 	ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error)
+	// GetBacklog returns what the campaigns that run have left, in all projects: by this fleets are scaled and upgraded.
+	GetBacklog(context.Context, *GetBacklogRequest) (*GetBacklogResponse, error)
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
 	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error)
@@ -527,6 +542,9 @@ func (UnimplementedAdminServiceServer) SetBudget(context.Context, *SetBudgetRequ
 }
 func (UnimplementedAdminServiceServer) ListRunners(context.Context, *ListRunnersRequest) (*ListRunnersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRunners not implemented")
+}
+func (UnimplementedAdminServiceServer) GetBacklog(context.Context, *GetBacklogRequest) (*GetBacklogResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetBacklog not implemented")
 }
 func (UnimplementedAdminServiceServer) TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TrustOwner not implemented")
@@ -722,6 +740,24 @@ func _AdminService_ListRunners_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).ListRunners(ctx, req.(*ListRunnersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_GetBacklog_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetBacklogRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).GetBacklog(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_GetBacklog_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).GetBacklog(ctx, req.(*GetBacklogRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1066,6 +1102,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRunners",
 			Handler:    _AdminService_ListRunners_Handler,
+		},
+		{
+			MethodName: "GetBacklog",
+			Handler:    _AdminService_GetBacklog_Handler,
 		},
 		{
 			MethodName: "TrustOwner",
