@@ -10,12 +10,11 @@ import (
 
 	"misstep/app/fleet"
 	nomadjobs "misstep/deploy/nomad"
-	"misstep/internal/testenv/nomad"
 )
 
 // What Nomad reads in the HCL of a job is the job.
 func TestNomadReadsTheHCL(t *testing.T) {
-	client, err := nomad.Start(t, 0).Client()
+	client, err := stand(t).cluster.Client()
 	require.NoError(t, err)
 	defer client.Close()
 	f, err := fleet.Load("../../deploy/nomad/testdata/large.yaml")

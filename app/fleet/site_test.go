@@ -2,11 +2,11 @@ package fleet_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,82 +17,61 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"misstep/app/fleet"
 	"misstep/internal/testenv"
 	"misstep/internal/testenv/nomad"
-	"misstep/internal/testenv/pgtest"
 )
 
-// site is a Nomad cluster of three nodes, a database, a bucket and a web server for packages, used as an administrator would: by
-// the command line.
+// site is one fleet on the ground, used as an administrator would: by the command line.
 type site struct {
-	t       *testing.T
-	cluster *nomad.Cluster
-	dir     string // of everything below
-	web     string // folder of the web server
-	binary  string
-	file    string // the fleet file
-	work    string // folder of the fleet on the nodes
-	env     []string
-	before  []string // control groups that others have left
+	*ground
+	t      *testing.T
+	dir    string
+	binary string
+	file   string // the fleet file
+	store  string // URL of the database
+	work   string // folder of the fleet on the nodes
+	env    []string
+	before []string // control groups that others have left
 }
 
-// newSite starts everything. The text is that of the fleet file's runners.
-func newSite(t *testing.T, runners string) *site {
+// parts of a fleet file that tests differ in.
+type parts struct {
+	// transport is plain_text unless it is given.
+	transport string
+	// coordinators, with its fields, and runners, with their list, follow what all fleets have.
+	coordinators, runners string
+}
+
+// newSite writes a fleet file; nothing of the fleet runs yet.
+func newSite(t *testing.T, p parts) *site {
 	t.Helper()
 	agent := testenv.Agent(t)
-	if _, err := pgtest.Binaries(); err != nil {
-		t.Skip(err)
-	}
-	if !testenv.HasS3() {
-		t.Skip("no S3 server; deploy/setup/install.sh test builds one")
-	}
-	s := &site{t: t, before: orphans(t), cluster: nomad.Start(t, 3), dir: t.TempDir()}
-	s.web, s.file = filepath.Join(s.dir, "web"), filepath.Join(s.dir, "fleet.yaml")
+	s := &site{ground: stand(t), t: t, before: orphans(t), dir: t.TempDir()}
+	s.sites++
+	s.file = filepath.Join(s.dir, "fleet.yaml")
 	// Users that tasks become pass through.
-	s.work = filepath.Join("/var/tmp", "misstep-test-"+filepath.Base(filepath.Dir(s.dir)))
-	require.NoError(t, os.MkdirAll(s.web, 0o755))
-	s.binary = s.build("first")
-
-	store, err := pgtest.Start(t).Create(t.Context(), "fleet")
+	s.work = fmt.Sprintf("/var/tmp/misstep-test-%d-%d", os.Getpid(), s.sites)
+	s.binary = s.build(t, "first")
+	var err error
+	s.store, err = s.database.Create(t.Context(), fmt.Sprintf("fleet%d", s.sites))
 	require.NoError(t, err)
-	bucket, stop, err := testenv.LaunchS3At(s.cluster.Host, t.TempDir())
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	listener, err := net.Listen("tcp", net.JoinHostPort(s.cluster.Host, "0"))
-	require.NoError(t, err)
-	server := &http.Server{Handler: http.FileServer(http.Dir(s.web)), ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-
 	require.NoError(t, os.WriteFile(s.file, fmt.Appendf(nil, `name: test
-transport: plain_text
+transport: %s
 work: %s
-artefacts: {url: "http://%s"}
+artefacts: {url: %q}
 coordinators:
-  count: 2
   store: %s
-  blobs: s3://%s/hunt?endpoint=%s
+  blobs: s3://%s/hunt%d?endpoint=%s
   lease_time: 10s
   resources: {disk: 200}
   secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]
-  environment: {MISSTEP_PLAIN_TEXT_NETWORK: "true"}
-runners:
-%s`, s.work, listener.Addr(), store, bucket.Bucket, bucket.Endpoint, runners), 0o600))
+%srunners:
+%s`, cmp.Or(p.transport, "plain_text"), s.work, s.url, s.store, s.bucket.Bucket, s.sites, s.bucket.Endpoint, p.coordinators,
+		p.runners), 0o600))
 	s.env = append(os.Environ(), "NOMAD_ADDR="+s.cluster.Address, "NOMAD_TOKEN="+s.cluster.Token, "MISSTEP_AGENT="+agent,
-		"AWS_ACCESS_KEY_ID="+bucket.AccessKey, "AWS_SECRET_ACCESS_KEY="+bucket.SecretKey)
+		"AWS_ACCESS_KEY_ID="+s.bucket.AccessKey, "AWS_SECRET_ACCESS_KEY="+s.bucket.SecretKey)
 	return s
-}
-
-// build builds a binary with that version.
-func (s *site) build(version string) string {
-	s.t.Helper()
-	binary := filepath.Join(s.dir, version, "misstep")
-	build := exec.CommandContext(s.t.Context(), "go", "build", "-ldflags", "-s -w -X main.version="+version, "-o", binary,
-		"./cmd/misstep")
-	build.Dir = testenv.Root()
-	out, err := build.CombinedOutput()
-	require.NoError(s.t, err, string(out))
-	return binary
 }
 
 // run runs the command line and returns what it printed.
@@ -108,8 +87,7 @@ func (s *site) try(args ...string) (string, error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), 5*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, s.binary, args...)
-	command.Env = s.env
+	command := s.command(ctx, args...)
 	var out, said bytes.Buffer
 	command.Stdout, command.Stderr = &out, &said
 	began := time.Now()
@@ -119,6 +97,18 @@ func (s *site) try(args ...string) (string, error) {
 		err = fmt.Errorf("%w: %s", err, said.String())
 	}
 	return strings.TrimSpace(out.String()), err
+}
+
+func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, s.binary, args...)
+	command.Env = s.env
+	return command
+}
+
+func (s *site) status() (out fleet.Status) {
+	s.t.Helper()
+	require.NoError(s.t, json.Unmarshal([]byte(s.run("fleet", "status", s.file, "--json")), &out))
+	return out
 }
 
 // nothingLeft requires that the fleet has left nothing on the nodes and in Nomad.
@@ -166,6 +156,12 @@ const (
 	waiting = 90 * time.Second
 	polling = 500 * time.Millisecond
 )
+
+// alive reports whether a process runs.
+func alive(pid int) bool {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && len(line) > 0 // that of a dead one is empty until its parent has looked
+}
 
 func commandLine(pid int) string {
 	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
