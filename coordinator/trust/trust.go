@@ -4,11 +4,13 @@
 // of one owner are compared with those of all others, combination by combination: how many showed a finding, how many proved
 // nothing, how many failed. The test is exact (the noncentral hypergeometric distribution, R. A. Fisher, 1935, convolved over the
 // combinations), allows odds that differ by a factor, and spends its probability of error over all the looks that are ever taken.
+// An owner is accused only if it differs from the others also when any one of them is left out.
 //
 // A Judge is a pure function of the results that it is given, in their order. It is not safe for concurrent use.
 package trust
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -56,6 +58,8 @@ const (
 	// maxCombinations and maxOwners bound the memory of a Judge; results beyond them are not compared.
 	maxCombinations = 4096
 	maxOwners       = 4096
+	// maxLeftOut is how many of the others, those with most trials, are left out in turn.
+	maxLeftOut = 16
 )
 
 // counts of trials by class.
@@ -174,7 +178,11 @@ func (j *Judge) look(owner string, r *record) (worst *Accusation) {
 	// The terms 6/(πk)² add up to 1 over all looks; each has two sides of three classes, as the fourth follows from them.
 	level := j.policy.Error * 6 / (math.Pi * math.Pi * k * k) / 6
 	for _, class := range []Class{Finding, Unproved, Failed} {
-		if a := j.compare(r, class); a != nil && a.P <= level && (worst == nil || a.P < worst.P) {
+		a := j.compare(r, class, nil)
+		if a == nil || a.P > level || worst != nil && a.P >= worst.P {
+			continue
+		}
+		if a.P = j.leastAgreed(r, class, a.P, level); a.P <= level {
 			a.Owner = owner
 			worst = a
 		}
@@ -186,13 +194,57 @@ func (j *Judge) look(owner string, r *record) (worst *Accusation) {
 	return worst
 }
 
-func (j *Judge) compare(r *record, class Class) *Accusation {
+// leastAgreed returns the largest P that leaving one other owner out gives, from p, and stops at one above the level. Whoever runs
+// most of the trials would otherwise make the honest ones look guilty by lying.
+func (j *Judge) leastAgreed(r *record, class Class, p, level float64) float64 {
+	type other struct {
+		*record
+		trials uint64
+	}
+	var others []other
+	for _, o := range j.owners {
+		if o == r {
+			continue
+		}
+		n := uint64(0)
+		for combination := range r.block {
+			c := o.of(combination)
+			n += c.sum()
+		}
+		others = append(others, other{o, n})
+	}
+	slices.SortFunc(others, func(a, b other) int { return cmp.Compare(b.trials, a.trials) })
+	for _, o := range others[:min(len(others), maxLeftOut)] {
+		a := j.compare(r, class, o.record)
+		if a == nil {
+			return 1 // nobody else ran it
+		}
+		if p = max(p, a.P); p > level {
+			break
+		}
+	}
+	return p
+}
+
+// of returns the counts of a combination.
+func (r *record) of(combination string) (sum counts) {
+	for _, c := range []*counts{r.block[combination], r.before[combination]} {
+		if c != nil {
+			add(&sum, c)
+		}
+	}
+	return sum
+}
+
+// compare compares the block of an owner with all others, or all but one.
+func (j *Judge) compare(r *record, class Class, but *record) *Accusation {
 	var tables []stratum
 	a := &Accusation{Class: class}
 	for combination, own := range r.block {
 		others := *j.total[combination]
-		for _, c := range []*counts{own, r.before[combination]} {
-			if c != nil {
+		for _, left := range []*record{r, but} {
+			if left != nil {
+				c := left.of(combination)
 				for k := range others {
 					others[k] -= c[k]
 				}

@@ -48,16 +48,21 @@ func newFleet(seed uint64, combinations int) *fleet {
 // draw returns a combination and the class of an honest result whose odds of a finding are changed by a factor.
 func (f *fleet) draw(odds float64) (string, Class) {
 	i := f.random.IntN(len(f.rates))
+	return fmt.Sprint(i), f.drawOf(i, odds)
+}
+
+// drawOf is draw of a combination.
+func (f *fleet) drawOf(i int, odds float64) Class {
 	for _, class := range []Class{Finding, Unproved, Failed} {
 		p := f.rates[i][class]
 		if class == Finding {
 			p = odds * p / (1 - p + odds*p)
 		}
 		if f.random.Float64() < p {
-			return fmt.Sprint(i), class
+			return class
 		}
 	}
-	return fmt.Sprint(i), Quiet
+	return Quiet
 }
 
 // accused plays owners that report in turn and returns how many are accused. A machine's odds of findings differ by up to the
@@ -197,4 +202,28 @@ func BenchmarkLook(b *testing.B) {
 	for b.Loop() {
 		tail(tables, 2, true)
 	}
+}
+
+// Whoever runs nearly all trials and hides what they show does not make the few honest ones look guilty.
+func TestALiarWithMostTrialsAccusesNobody(t *testing.T) {
+	random, j := rand.New(rand.NewPCG(5, 6)), New(DefaultPolicy())
+	accused := map[string]bool{}
+	hear := func(owner string, class Class) {
+		if a := j.Add(owner, "x", class); a != nil {
+			accused[a.Owner] = true
+		}
+	}
+	for range 500 {
+		for range 50 {
+			hear("liar", Quiet) // although it is accused
+		}
+		for i := range 3 {
+			if random.Float64() < 0.2 {
+				hear(fmt.Sprint("honest", i), Finding)
+			} else {
+				hear(fmt.Sprint("honest", i), Quiet)
+			}
+		}
+	}
+	assert.Equal(t, map[string]bool{"liar": true}, accused)
 }
