@@ -53,6 +53,7 @@ type Tx interface {
 	ReproductionRows
 	CatalogueRows
 	ScheduleRows
+	RepetitionRows
 	WorkerRows
 	AccessRows
 }

@@ -46,6 +46,7 @@ type Store struct {
 	catalogue     map[catalogueKey]*misstepv1.CatalogueEntry
 	schedules     map[string]*misstepv1.Schedule
 	retests       map[string]*misstepv1.Retest
+	repetitions   map[trialKey]*store.Repetition
 }
 
 type trialKey struct {
@@ -74,6 +75,7 @@ func New() *Store {
 		catalogue:     map[catalogueKey]*misstepv1.CatalogueEntry{},
 		schedules:     map[string]*misstepv1.Schedule{},
 		retests:       map[string]*misstepv1.Retest{},
+		repetitions:   map[trialKey]*store.Repetition{},
 	}
 }
 

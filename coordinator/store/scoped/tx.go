@@ -4,7 +4,8 @@
 // The project is part of the keys under which a store keeps rows (see package projects): campaigns, findings, decisions, known
 // bugs, reproductions, schedules and retests have it in theirs, and so has everything that names them: jobs, leases, trials, hits
 // and counts. Inside of a message, and above In, ids are always plain: a finding's id depends on its signature only, in whichever
-// projects it is found. The shared catalogue, tokens, grants and what workers note are of no project, and pass.
+// projects it is found. The shared catalogue, tokens, grants, what workers note and repetitions of
+// trials are of no project, and pass.
 package scoped
 
 import (

@@ -57,6 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"audit log", auditLog},
 		{"catalogue", catalogue},
 		{"schedules", schedules},
+		{"repetitions", repetitions},
 		{"retests", retests},
 		{"spans and last hits", spans},
 		{"failed update leaves nothing", rollback},

@@ -72,6 +72,13 @@ func Tables(tx store.Loader) ([]Table, error) {
 		{"catalogue", messages(func() ([]*misstepv1.CatalogueEntry, error) { return tx.CatalogueEntries(everyKind) })},
 		{"schedules", messages(tx.Schedules)},
 		{"retests", messages(func() ([]*misstepv1.Retest, error) { return tx.Retests() })},
+		{"repetitions", func(r *rows) error {
+			all, err := tx.Repetitions(store.RepetitionFilter{})
+			for _, one := range all {
+				r.row(one.Campaign, one.Index, one.Lease, one.Needs, one.Proto)
+			}
+			return err
+		}},
 		{"workers", func(r *rows) error { return r.workers(tx) }},
 		{"tokens", func(r *rows) error {
 			all, err := tx.Tokens()

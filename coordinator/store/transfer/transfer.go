@@ -109,6 +109,8 @@ func (c *copying) all() error {
 			store.Loader.PutCatalogueEntry),
 		copyOf(c, "schedules", c.source.Schedules, store.Loader.PutSchedule),
 		copyOf(c, "retests", func() ([]*misstepv1.Retest, error) { return c.source.Retests() }, store.Loader.PutRetest),
+		copyOf(c, "repetitions", func() ([]*store.Repetition, error) { return c.source.Repetitions(store.RepetitionFilter{}) },
+			store.Loader.PutRepetition),
 		copyOf(c, "workers", c.source.WorkerNames, c.worker),
 		copyOf(c, "tokens", c.source.Tokens, store.Loader.PutToken),
 		copyOf(c, "access", c.source.Access, store.Loader.PutAccess),

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
@@ -77,6 +78,9 @@ func fill(t *testing.T, s store.Store) {
 		for _, kind := range []misstepv1.CatalogueKind{1, 2} {
 			require.NoError(t, tx.PutCatalogueEntry(&misstepv1.CatalogueEntry{Kind: kind, Name: "n", Owner: "o"}))
 		}
+		require.NoError(t, tx.PutRepetition(&store.Repetition{
+			Campaign: "C1", Index: 4, Lease: "L", Needs: "vm", Proto: &misstepv1.Repetition{Owner: "o", Drawn: timestamppb.New(at)},
+		}))
 		require.NoError(t, tx.PutWorkerState("w", []byte{0, 1, 2}))
 		require.NoError(t, tx.PutToken(&store.Token{Proto: &misstepv1.Token{Id: "t"}, Hash: []byte{1, 0}}))
 		require.NoError(t, tx.PutAccess(&misstepv1.AccessGrant{Group: "g", Grant: &misstepv1.Grant{Project: "p"}}))
@@ -101,7 +105,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 	assert.Equal(t, map[string]uint64{
 		"campaigns": 3, "jobs": 3, "leases": 3, "trials": trials, "findings": 1, "decisions": 2, "known bugs": 1, "visibility": 1,
-		"reproductions": 1, "catalogue": 2, "schedules": 1, "retests": 1, "workers": 1, "tokens": 1, "access": 1, "audit log": page + 3,
+		"reproductions": 1, "catalogue": 2, "schedules": 1, "retests": 1, "repetitions": 1, "workers": 1, "tokens": 1, "access": 1,
+		"audit log": page + 3,
 	}, rows)
 	told := map[string]uint64{}
 	have, err := Copy(t.Context(), "source", source, database, func(table string, rows uint64) { told[table] = rows })

@@ -696,7 +696,9 @@ type CampaignStatus struct {
 	AgentDigest string `protobuf:"bytes,50,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
 	// owner is the name of the caller who submitted it, or whose schedule did; empty for campaigns of older versions. Besides admins
 	// only the owner stops it and changes its budget.
-	Owner         string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
+	// repetitions of its trials elsewhere; absent when none was drawn.
+	Repetitions   *Repetitions `protobuf:"bytes,70,opt,name=repetitions,proto3" json:"repetitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -878,6 +880,86 @@ func (x *CampaignStatus) GetOwner() string {
 	return ""
 }
 
+func (x *CampaignStatus) GetRepetitions() *Repetitions {
+	if x != nil {
+		return x.Repetitions
+	}
+	return nil
+}
+
+// Repetitions are trials that were run once more by another owner's runners, to compare what they report. They count for no rate.
+type Repetitions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// drawn trials: those that were to be repeated.
+	Drawn uint64 `protobuf:"varint,1,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	// ended is how many of them have a second result.
+	Ended uint64 `protobuf:"varint,2,opt,name=ended,proto3" json:"ended,omitempty"`
+	// dropped is how many were given up, as no other runner could run them in time.
+	Dropped uint64 `protobuf:"varint,3,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// differing is how many of those that ended showed a finding the one time and none the other, which chance explains, too.
+	Differing     uint64 `protobuf:"varint,4,opt,name=differing,proto3" json:"differing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Repetitions) Reset() {
+	*x = Repetitions{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Repetitions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Repetitions) ProtoMessage() {}
+
+func (x *Repetitions) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Repetitions.ProtoReflect.Descriptor instead.
+func (*Repetitions) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Repetitions) GetDrawn() uint64 {
+	if x != nil {
+		return x.Drawn
+	}
+	return 0
+}
+
+func (x *Repetitions) GetEnded() uint64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Repetitions) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *Repetitions) GetDiffering() uint64 {
+	if x != nil {
+		return x.Differing
+	}
+	return 0
+}
+
 // UnprovedTrials are trials of a campaign that ended alike without proving anything.
 type UnprovedTrials struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -895,7 +977,7 @@ type UnprovedTrials struct {
 
 func (x *UnprovedTrials) Reset() {
 	*x = UnprovedTrials{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +989,7 @@ func (x *UnprovedTrials) String() string {
 func (*UnprovedTrials) ProtoMessage() {}
 
 func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1002,7 @@ func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprovedTrials.ProtoReflect.Descriptor instead.
 func (*UnprovedTrials) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UnprovedTrials) GetOutcome() string {
@@ -962,7 +1044,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1056,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1069,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -1007,7 +1089,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1101,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1114,7 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 // SetBudgetRequest replaces the budget of a campaign.
@@ -1050,7 +1132,7 @@ type SetBudgetRequest struct {
 
 func (x *SetBudgetRequest) Reset() {
 	*x = SetBudgetRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1062,7 +1144,7 @@ func (x *SetBudgetRequest) String() string {
 func (*SetBudgetRequest) ProtoMessage() {}
 
 func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1075,7 +1157,7 @@ func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetRequest.ProtoReflect.Descriptor instead.
 func (*SetBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetBudgetRequest) GetCampaignId() string {
@@ -1108,7 +1190,7 @@ type SetBudgetResponse struct {
 
 func (x *SetBudgetResponse) Reset() {
 	*x = SetBudgetResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1202,7 @@ func (x *SetBudgetResponse) String() string {
 func (*SetBudgetResponse) ProtoMessage() {}
 
 func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1215,7 @@ func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetResponse.ProtoReflect.Descriptor instead.
 func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 // GetBacklogRequest asks for everything.
@@ -1145,7 +1227,7 @@ type GetBacklogRequest struct {
 
 func (x *GetBacklogRequest) Reset() {
 	*x = GetBacklogRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1239,7 @@ func (x *GetBacklogRequest) String() string {
 func (*GetBacklogRequest) ProtoMessage() {}
 
 func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1252,7 @@ func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogRequest.ProtoReflect.Descriptor instead.
 func (*GetBacklogRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 // GetBacklogResponse holds what is left.
@@ -1184,7 +1266,7 @@ type GetBacklogResponse struct {
 
 func (x *GetBacklogResponse) Reset() {
 	*x = GetBacklogResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1278,7 @@ func (x *GetBacklogResponse) String() string {
 func (*GetBacklogResponse) ProtoMessage() {}
 
 func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1291,7 @@ func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogResponse.ProtoReflect.Descriptor instead.
 func (*GetBacklogResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetBacklogResponse) GetCampaigns() []*Backlog {
@@ -1239,7 +1321,7 @@ type Backlog struct {
 
 func (x *Backlog) Reset() {
 	*x = Backlog{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1333,7 @@ func (x *Backlog) String() string {
 func (*Backlog) ProtoMessage() {}
 
 func (x *Backlog) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1346,7 @@ func (x *Backlog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backlog.ProtoReflect.Descriptor instead.
 func (*Backlog) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Backlog) GetCampaignId() string {
@@ -1311,7 +1393,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1405,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1418,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -1350,7 +1432,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1444,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1457,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -1399,14 +1481,16 @@ type RunnerStatus struct {
 	// owner is the caller whose credential it uses, such as "runner a1"; empty where the coordinator does not authenticate.
 	Owner string `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
 	// set_aside says in what its owner disagrees with others beyond chance, so that it gets no leases; empty when it gets some.
-	SetAside      string `protobuf:"bytes,6,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
+	SetAside string `protobuf:"bytes,6,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
+	// repeated is the number of trials that its owner and another one both ran, lately or since the owner is trusted again.
+	Repeated      uint64 `protobuf:"varint,7,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1502,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1515,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -1476,6 +1560,13 @@ func (x *RunnerStatus) GetSetAside() string {
 	return ""
 }
 
+func (x *RunnerStatus) GetRepeated() uint64 {
+	if x != nil {
+		return x.Repeated
+	}
+	return 0
+}
+
 // TrustOwnerRequest names an owner of runners.
 type TrustOwnerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1487,7 +1578,7 @@ type TrustOwnerRequest struct {
 
 func (x *TrustOwnerRequest) Reset() {
 	*x = TrustOwnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1590,7 @@ func (x *TrustOwnerRequest) String() string {
 func (*TrustOwnerRequest) ProtoMessage() {}
 
 func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1603,7 @@ func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
 func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TrustOwnerRequest) GetOwner() string {
@@ -1531,7 +1622,7 @@ type TrustOwnerResponse struct {
 
 func (x *TrustOwnerResponse) Reset() {
 	*x = TrustOwnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1634,7 @@ func (x *TrustOwnerResponse) String() string {
 func (*TrustOwnerResponse) ProtoMessage() {}
 
 func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1647,7 @@ func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
 func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 // SetAside are the owners of runners that get no leases; the store keeps them.
@@ -1570,7 +1661,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1673,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1686,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
@@ -1618,7 +1709,7 @@ type OwnerSetAside struct {
 
 func (x *OwnerSetAside) Reset() {
 	*x = OwnerSetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1721,7 @@ func (x *OwnerSetAside) String() string {
 func (*OwnerSetAside) ProtoMessage() {}
 
 func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1734,7 @@ func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
 func (*OwnerSetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *OwnerSetAside) GetReason() string {
@@ -1660,6 +1751,234 @@ func (x *OwnerSetAside) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// Repetition is a trial that is to be run once more elsewhere; the store keeps it until then.
+type Repetition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// recipe of the trial.
+	Recipe *Recipe `protobuf:"bytes,1,opt,name=recipe,proto3" json:"recipe,omitempty"`
+	// owner of the runner that ran it first; empty where the coordinator does not authenticate.
+	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// holder is that runner with its owner, as leases have it.
+	Holder string `protobuf:"bytes,3,opt,name=holder,proto3" json:"holder,omitempty"`
+	// agent_digest of the campaign; empty when any agent will do.
+	AgentDigest string `protobuf:"bytes,4,opt,name=agent_digest,json=agentDigest,proto3" json:"agent_digest,omitempty"`
+	// drawn is when the first result came.
+	Drawn *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	// facts of the first result that are compared with the second one.
+	Facts []string `protobuf:"bytes,6,rep,name=facts,proto3" json:"facts,omitempty"`
+	// attempts that failed.
+	Attempts      uint32 `protobuf:"varint,7,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Repetition) Reset() {
+	*x = Repetition{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Repetition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Repetition) ProtoMessage() {}
+
+func (x *Repetition) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Repetition.ProtoReflect.Descriptor instead.
+func (*Repetition) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *Repetition) GetRecipe() *Recipe {
+	if x != nil {
+		return x.Recipe
+	}
+	return nil
+}
+
+func (x *Repetition) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Repetition) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *Repetition) GetAgentDigest() string {
+	if x != nil {
+		return x.AgentDigest
+	}
+	return ""
+}
+
+func (x *Repetition) GetDrawn() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Drawn
+	}
+	return nil
+}
+
+func (x *Repetition) GetFacts() []string {
+	if x != nil {
+		return x.Facts
+	}
+	return nil
+}
+
+func (x *Repetition) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+// RepeatedPairs are what pairs of owners reported on the same trials; the store keeps them.
+type RepeatedPairs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// pairs of owners.
+	Pairs         []*RepeatedPair `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepeatedPairs) Reset() {
+	*x = RepeatedPairs{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepeatedPairs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepeatedPairs) ProtoMessage() {}
+
+func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepeatedPairs.ProtoReflect.Descriptor instead.
+func (*RepeatedPairs) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *RepeatedPairs) GetPairs() []*RepeatedPair {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+// RepeatedPair is what two owners reported on the same trials.
+type RepeatedPair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// one of them, the first by name.
+	One string `protobuf:"bytes,1,opt,name=one,proto3" json:"one,omitempty"`
+	// other of them.
+	Other string `protobuf:"bytes,2,opt,name=other,proto3" json:"other,omitempty"`
+	// trials that both ran.
+	Trials uint64 `protobuf:"varint,3,opt,name=trials,proto3" json:"trials,omitempty"`
+	// only_one counts by fact the trials of which it held for the result of one only.
+	OnlyOne map[string]uint64 `protobuf:"bytes,4,rep,name=only_one,json=onlyOne,proto3" json:"only_one,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// only_other counts by fact the trials of which it held for the result of other only.
+	OnlyOther     map[string]uint64 `protobuf:"bytes,5,rep,name=only_other,json=onlyOther,proto3" json:"only_other,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepeatedPair) Reset() {
+	*x = RepeatedPair{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepeatedPair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepeatedPair) ProtoMessage() {}
+
+func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepeatedPair.ProtoReflect.Descriptor instead.
+func (*RepeatedPair) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *RepeatedPair) GetOne() string {
+	if x != nil {
+		return x.One
+	}
+	return ""
+}
+
+func (x *RepeatedPair) GetOther() string {
+	if x != nil {
+		return x.Other
+	}
+	return ""
+}
+
+func (x *RepeatedPair) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *RepeatedPair) GetOnlyOne() map[string]uint64 {
+	if x != nil {
+		return x.OnlyOne
+	}
+	return nil
+}
+
+func (x *RepeatedPair) GetOnlyOther() map[string]uint64 {
+	if x != nil {
+		return x.OnlyOther
+	}
+	return nil
+}
+
 // Coordinators are the coordinators that serve one store; the store keeps them, so that each knows of the others.
 type Coordinators struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1671,7 +1990,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +2002,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +2015,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -1719,7 +2038,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +2050,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +2063,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -1797,7 +2116,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +2128,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +2141,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -1924,7 +2243,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2255,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2268,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -1984,7 +2303,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2315,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2328,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -2034,7 +2353,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2365,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2378,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -2115,7 +2434,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2127,7 +2446,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2140,7 +2459,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Bug) GetId() string {
@@ -2233,7 +2552,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2564,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2577,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -2286,7 +2605,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2617,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2630,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -2341,7 +2660,7 @@ type SetVisibilityRequest struct {
 
 func (x *SetVisibilityRequest) Reset() {
 	*x = SetVisibilityRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2672,7 @@ func (x *SetVisibilityRequest) String() string {
 func (*SetVisibilityRequest) ProtoMessage() {}
 
 func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2685,7 @@ func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetVisibilityRequest) GetFindingId() string {
@@ -2415,7 +2734,7 @@ type SetVisibilityResponse struct {
 
 func (x *SetVisibilityResponse) Reset() {
 	*x = SetVisibilityResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2746,7 @@ func (x *SetVisibilityResponse) String() string {
 func (*SetVisibilityResponse) ProtoMessage() {}
 
 func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2759,7 @@ func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
@@ -2465,7 +2784,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +2796,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +2809,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -2525,7 +2844,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2537,7 +2856,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2550,7 +2869,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -2573,7 +2892,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2585,7 +2904,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2598,7 +2917,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -2626,7 +2945,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2957,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2970,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -2672,7 +2991,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2684,7 +3003,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2697,7 +3016,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -2718,7 +3037,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +3049,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +3062,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -2762,7 +3081,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2774,7 +3093,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2787,7 +3106,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -2801,7 +3120,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2813,7 +3132,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2826,7 +3145,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -2851,7 +3170,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +3182,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +3195,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -2913,7 +3232,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +3244,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3257,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -2974,7 +3293,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +3305,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +3318,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -3065,7 +3384,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +3396,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +3409,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -3169,7 +3488,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +3500,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +3513,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -3222,7 +3541,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3234,7 +3553,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3247,7 +3566,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -3268,7 +3587,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3599,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3612,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -3314,7 +3633,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3645,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3658,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -3360,7 +3679,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3691,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3704,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -3406,7 +3725,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3418,7 +3737,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3431,7 +3750,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -3450,7 +3769,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3462,7 +3781,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3475,7 +3794,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -3491,7 +3810,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3503,7 +3822,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3516,7 +3835,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -3542,7 +3861,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3873,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3886,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -3609,7 +3928,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3621,7 +3940,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3634,7 +3953,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -3753,7 +4072,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3765,7 +4084,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3778,7 +4097,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -3799,7 +4118,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3811,7 +4130,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3824,7 +4143,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -3845,7 +4164,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3857,7 +4176,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3870,7 +4189,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -3889,7 +4208,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3901,7 +4220,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3914,7 +4233,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -3926,7 +4245,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3938,7 +4257,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3951,7 +4270,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -3965,7 +4284,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4296,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3990,7 +4309,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -4045,7 +4364,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\"M\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\xd9\a\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\x94\b\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -4070,13 +4389,19 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vschedule_id\x18( \x01(\tR\n" +
 	"scheduleId\x12!\n" +
 	"\fagent_digest\x182 \x01(\tR\vagentDigest\x12\x14\n" +
-	"\x05owner\x18< \x01(\tR\x05owner\x1a;\n" +
+	"\x05owner\x18< \x01(\tR\x05owner\x129\n" +
+	"\vrepetitions\x18F \x01(\v2\x17.misstep.v1.RepetitionsR\vrepetitions\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
 	"\rUnplacedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"l\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"q\n" +
+	"\vRepetitions\x12\x14\n" +
+	"\x05drawn\x18\x01 \x01(\x04R\x05drawn\x12\x14\n" +
+	"\x05ended\x18\x02 \x01(\x04R\x05ended\x12\x18\n" +
+	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x1c\n" +
+	"\tdiffering\x18\x04 \x01(\x04R\tdiffering\"l\n" +
 	"\x0eUnprovedTrials\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x10\n" +
@@ -4107,14 +4432,15 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x14\n" +
 	"\x12ListRunnersRequest\"I\n" +
 	"\x13ListRunnersResponse\x122\n" +
-	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xdd\x01\n" +
+	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xf9\x01\n" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
 	"\arunning\x18\x03 \x01(\x04R\arunning\x12\x1b\n" +
 	"\tnot_ready\x18\x04 \x01(\tR\bnotReady\x12\x14\n" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x1b\n" +
-	"\tset_aside\x18\x06 \x01(\tR\bsetAside\")\n" +
+	"\tset_aside\x18\x06 \x01(\tR\bsetAside\x12\x1a\n" +
+	"\brepeated\x18\a \x01(\x04R\brepeated\")\n" +
 	"\x11TrustOwnerRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\"\x14\n" +
 	"\x12TrustOwnerResponse\"\x9f\x01\n" +
@@ -4125,7 +4451,31 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x19.misstep.v1.OwnerSetAsideR\x05value:\x028\x01\"S\n" +
 	"\rOwnerSetAside\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x9e\x01\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xed\x01\n" +
+	"\n" +
+	"Repetition\x12*\n" +
+	"\x06recipe\x18\x01 \x01(\v2\x12.misstep.v1.RecipeR\x06recipe\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06holder\x18\x03 \x01(\tR\x06holder\x12!\n" +
+	"\fagent_digest\x18\x04 \x01(\tR\vagentDigest\x120\n" +
+	"\x05drawn\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05drawn\x12\x14\n" +
+	"\x05facts\x18\x06 \x03(\tR\x05facts\x12\x1a\n" +
+	"\battempts\x18\a \x01(\rR\battempts\"?\n" +
+	"\rRepeatedPairs\x12.\n" +
+	"\x05pairs\x18\x01 \x03(\v2\x18.misstep.v1.RepeatedPairR\x05pairs\"\xd2\x02\n" +
+	"\fRepeatedPair\x12\x10\n" +
+	"\x03one\x18\x01 \x01(\tR\x03one\x12\x14\n" +
+	"\x05other\x18\x02 \x01(\tR\x05other\x12\x16\n" +
+	"\x06trials\x18\x03 \x01(\x04R\x06trials\x12@\n" +
+	"\bonly_one\x18\x04 \x03(\v2%.misstep.v1.RepeatedPair.OnlyOneEntryR\aonlyOne\x12F\n" +
+	"\n" +
+	"only_other\x18\x05 \x03(\v2'.misstep.v1.RepeatedPair.OnlyOtherEntryR\tonlyOther\x1a:\n" +
+	"\fOnlyOneEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a<\n" +
+	"\x0eOnlyOtherEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x9e\x01\n" +
 	"\fCoordinators\x127\n" +
 	"\x05by_id\x18\x01 \x03(\v2\".misstep.v1.Coordinators.ByIdEntryR\x04byId\x1aU\n" +
 	"\tByIdEntry\x12\x10\n" +
@@ -4340,7 +4690,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -4353,209 +4703,221 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*GetCampaignRequest)(nil),         // 8: misstep.v1.GetCampaignRequest
 	(*GetCampaignResponse)(nil),        // 9: misstep.v1.GetCampaignResponse
 	(*CampaignStatus)(nil),             // 10: misstep.v1.CampaignStatus
-	(*UnprovedTrials)(nil),             // 11: misstep.v1.UnprovedTrials
-	(*StopCampaignRequest)(nil),        // 12: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 13: misstep.v1.StopCampaignResponse
-	(*SetBudgetRequest)(nil),           // 14: misstep.v1.SetBudgetRequest
-	(*SetBudgetResponse)(nil),          // 15: misstep.v1.SetBudgetResponse
-	(*GetBacklogRequest)(nil),          // 16: misstep.v1.GetBacklogRequest
-	(*GetBacklogResponse)(nil),         // 17: misstep.v1.GetBacklogResponse
-	(*Backlog)(nil),                    // 18: misstep.v1.Backlog
-	(*ListRunnersRequest)(nil),         // 19: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 20: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 21: misstep.v1.RunnerStatus
-	(*TrustOwnerRequest)(nil),          // 22: misstep.v1.TrustOwnerRequest
-	(*TrustOwnerResponse)(nil),         // 23: misstep.v1.TrustOwnerResponse
-	(*SetAside)(nil),                   // 24: misstep.v1.SetAside
-	(*OwnerSetAside)(nil),              // 25: misstep.v1.OwnerSetAside
-	(*Coordinators)(nil),               // 26: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 27: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 28: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 29: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 30: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 31: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 32: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 33: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 34: misstep.v1.GetFindingResponse
-	(*SetVisibilityRequest)(nil),       // 35: misstep.v1.SetVisibilityRequest
-	(*SetVisibilityResponse)(nil),      // 36: misstep.v1.SetVisibilityResponse
-	(*MergeFindingsRequest)(nil),       // 37: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 38: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 39: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 40: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 41: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 42: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 43: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 44: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 45: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 46: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 47: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 48: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 49: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 50: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 51: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 52: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 53: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 54: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 55: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 56: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 57: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 58: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 59: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 60: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 61: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 62: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 63: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 64: misstep.v1.ListKnownBugsResponse
-	nil,                                // 65: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 66: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 67: misstep.v1.Backlog.LeftEntry
-	nil,                                // 68: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 69: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 70: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 71: misstep.v1.Jdk
-	(*Workload)(nil),                   // 72: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 73: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 74: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 75: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 76: google.protobuf.Duration
-	(*Runner)(nil),                     // 77: misstep.v1.Runner
-	(*Finding)(nil),                    // 78: misstep.v1.Finding
-	(*Reliability)(nil),                // 79: misstep.v1.Reliability
-	(Visibility)(0),                    // 80: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 81: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 82: misstep.v1.TriageDecision
-	(*Recipe)(nil),                     // 83: misstep.v1.Recipe
-	(*Outcome)(nil),                    // 84: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 85: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 86: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 87: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 88: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 89: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 90: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 91: misstep.v1.KnownBug
+	(*Repetitions)(nil),                // 11: misstep.v1.Repetitions
+	(*UnprovedTrials)(nil),             // 12: misstep.v1.UnprovedTrials
+	(*StopCampaignRequest)(nil),        // 13: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 14: misstep.v1.StopCampaignResponse
+	(*SetBudgetRequest)(nil),           // 15: misstep.v1.SetBudgetRequest
+	(*SetBudgetResponse)(nil),          // 16: misstep.v1.SetBudgetResponse
+	(*GetBacklogRequest)(nil),          // 17: misstep.v1.GetBacklogRequest
+	(*GetBacklogResponse)(nil),         // 18: misstep.v1.GetBacklogResponse
+	(*Backlog)(nil),                    // 19: misstep.v1.Backlog
+	(*ListRunnersRequest)(nil),         // 20: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 21: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 22: misstep.v1.RunnerStatus
+	(*TrustOwnerRequest)(nil),          // 23: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 24: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 25: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 26: misstep.v1.OwnerSetAside
+	(*Repetition)(nil),                 // 27: misstep.v1.Repetition
+	(*RepeatedPairs)(nil),              // 28: misstep.v1.RepeatedPairs
+	(*RepeatedPair)(nil),               // 29: misstep.v1.RepeatedPair
+	(*Coordinators)(nil),               // 30: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 31: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 32: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 33: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 34: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 35: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 36: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 37: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 38: misstep.v1.GetFindingResponse
+	(*SetVisibilityRequest)(nil),       // 39: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 40: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 41: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 42: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 43: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 44: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 45: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 46: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 47: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 48: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 49: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 50: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 51: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 52: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 53: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 54: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 55: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 56: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 57: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 58: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 59: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 60: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 61: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 62: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 63: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 64: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 65: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 66: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 67: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 68: misstep.v1.ListKnownBugsResponse
+	nil,                                // 69: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 70: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 71: misstep.v1.Backlog.LeftEntry
+	nil,                                // 72: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 73: misstep.v1.RepeatedPair.OnlyOneEntry
+	nil,                                // 74: misstep.v1.RepeatedPair.OnlyOtherEntry
+	nil,                                // 75: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 76: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 77: misstep.v1.Jdk
+	(*Workload)(nil),                   // 78: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 79: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 80: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 81: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 82: google.protobuf.Duration
+	(*Runner)(nil),                     // 83: misstep.v1.Runner
+	(*Recipe)(nil),                     // 84: misstep.v1.Recipe
+	(*Finding)(nil),                    // 85: misstep.v1.Finding
+	(*Reliability)(nil),                // 86: misstep.v1.Reliability
+	(Visibility)(0),                    // 87: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 88: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 89: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 90: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 91: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 92: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 93: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 94: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 95: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 96: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 97: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	70, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	71, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	72, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	76, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	77, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	78, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	73, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	79, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	10, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	10, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	70, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	76, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,  // 10: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	73, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	73, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	65, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	74, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	75, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	66, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	11, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	76, // 18: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	18, // 19: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	67, // 20: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	21, // 21: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	77, // 22: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	73, // 23: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	68, // 24: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	73, // 25: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	69, // 26: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	73, // 27: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	21, // 28: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	76, // 29: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	78, // 30: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	28, // 31: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	32, // 32: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	79, // 33: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	73, // 34: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	73, // 35: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	78, // 36: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	80, // 37: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	73, // 38: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	81, // 39: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	82, // 40: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	82, // 41: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	82, // 42: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	82, // 43: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	47, // 44: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	83, // 45: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	84, // 46: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	85, // 47: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	86, // 48: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	87, // 49: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	76, // 50: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	58, // 51: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	58, // 52: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	79, // 53: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	88, // 54: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	73, // 55: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	73, // 56: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	89, // 57: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	79, // 58: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	76, // 59: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	90, // 60: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	91, // 61: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	91, // 62: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	25, // 63: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	27, // 64: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 65: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 66: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 67: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	45, // 68: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	12, // 69: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	14, // 70: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	19, // 71: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	16, // 72: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	22, // 73: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	28, // 74: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	30, // 75: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	33, // 76: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	35, // 77: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	37, // 78: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	39, // 79: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	41, // 80: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	43, // 81: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	59, // 82: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	61, // 83: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	63, // 84: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	48, // 85: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	50, // 86: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	52, // 87: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	54, // 88: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	56, // 89: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 90: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 91: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 92: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	46, // 93: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	13, // 94: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	15, // 95: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	20, // 96: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	17, // 97: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	23, // 98: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	29, // 99: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	31, // 100: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	34, // 101: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	36, // 102: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	38, // 103: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	40, // 104: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	42, // 105: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	44, // 106: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	60, // 107: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	62, // 108: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	64, // 109: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	49, // 110: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	51, // 111: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	53, // 112: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	55, // 113: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	57, // 114: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	90, // [90:115] is the sub-list for method output_type
-	65, // [65:90] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	79, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	79, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	69, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	80, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	81, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	70, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	12, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
+	11, // 18: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
+	82, // 19: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	19, // 20: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
+	71, // 21: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	22, // 22: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	83, // 23: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	79, // 24: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	72, // 25: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	79, // 26: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	84, // 27: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	79, // 28: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	29, // 29: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	73, // 30: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	74, // 31: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	75, // 32: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	79, // 33: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	22, // 34: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	82, // 35: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	85, // 36: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	32, // 37: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	36, // 38: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	86, // 39: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	79, // 40: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	79, // 41: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	85, // 42: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	87, // 43: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	79, // 44: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	88, // 45: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	89, // 46: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	89, // 47: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	89, // 48: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	89, // 49: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	51, // 50: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	84, // 51: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	90, // 52: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	91, // 53: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	92, // 54: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	93, // 55: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	82, // 56: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	62, // 57: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	62, // 58: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	86, // 59: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	94, // 60: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	79, // 61: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	79, // 62: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	95, // 63: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	86, // 64: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	82, // 65: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	96, // 66: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	97, // 67: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	97, // 68: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	26, // 69: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	31, // 70: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 71: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 72: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 73: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	49, // 74: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	13, // 75: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	15, // 76: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	20, // 77: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	17, // 78: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	23, // 79: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	32, // 80: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	34, // 81: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	37, // 82: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	39, // 83: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	41, // 84: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	43, // 85: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	45, // 86: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	47, // 87: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	63, // 88: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	65, // 89: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	67, // 90: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	52, // 91: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	54, // 92: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	56, // 93: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	58, // 94: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	60, // 95: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 96: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 97: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 98: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	50, // 99: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	14, // 100: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	16, // 101: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	21, // 102: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	18, // 103: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	24, // 104: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	33, // 105: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	35, // 106: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	38, // 107: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	40, // 108: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	42, // 109: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	44, // 110: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	46, // 111: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	48, // 112: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	64, // 113: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	66, // 114: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	68, // 115: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	53, // 116: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	55, // 117: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	57, // 118: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	59, // 119: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	61, // 120: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	96, // [96:121] is the sub-list for method output_type
+	71, // [71:96] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -4576,7 +4938,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   69,
+			NumMessages:   75,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
