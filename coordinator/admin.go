@@ -151,7 +151,7 @@ func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersReques
 		return nil, err
 	}
 	for _, r := range resp.GetRunners() {
-		r.SetAside = s.trust.reason(r.GetOwner())
+		r.SetAside, r.Repeated = s.trust.reason(r.GetOwner()), s.trust.repeated(r.GetOwner())
 	}
 	return resp, nil
 }

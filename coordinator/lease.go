@@ -70,7 +70,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 			if err != nil {
 				return err
 			}
-			wanted, refused, err := s.report(ctx, tx, l, runner, reports[i], now)
+			wanted, refused, err := s.report(ctx, tx, l, runner, &reports[i], now)
 			if err != nil {
 				return err
 			}
@@ -111,9 +111,13 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		if drain || s.trust.isAside(runner.owner) {
 			return nil
 		}
-		granted, err = s.queue.Grant(tx, queue.Runner{
-			ID: me, AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities(),
-		}, free, now)
+		asks := queue.Runner{ID: me, AgentDigest: runner.GetAgentDigest(), Capabilities: runner.GetCapabilities()}
+		repeated, err := s.grantRepetition(tx, asks, free, now)
+		if err != nil {
+			return err
+		}
+		granted, err = s.queue.Grant(tx, asks, free-uint32(len(repeated)), now)
+		granted = append(repeated, granted...)
 		desired = append(desired, granted...)
 		return err
 	})
@@ -127,6 +131,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
 	for _, l := range desired {
 		_, campaign := projects.Split(l.Job.Campaign) // in which project is none of a runner's business
+		campaign, _ = store.Repeated(campaign)        // nor that somebody ran it before
 		resp.Desired = append(resp.Desired, &misstepv1.Lease{
 			Id: l.ID, Recipe: l.Recipe, Deadline: timestamppb.New(l.Deadline), CampaignId: campaign, Trial: l.Job.Index,
 		})
@@ -151,6 +156,8 @@ type report struct {
 	encoded []byte
 	// malformed is why the outcome cannot be recorded.
 	malformed error
+	// first is what the outcome is compared with, if it is that of a repetition.
+	first *misstepv1.Repetition
 }
 
 // leasesOf returns the ids of the leases of a runner.
@@ -196,28 +203,41 @@ func (s *Server) count(granted int, results []string, dropped map[string]int) {
 // report applies what a runner reports about its own live lease, in the project of its campaign; wanted reports whether the runner
 // should continue with it, refused why its outcome is not recorded.
 func (s *Server) report(
-	ctx context.Context, tx store.Tx, l *store.Lease, runner reporter, r report, now time.Time,
+	ctx context.Context, tx store.Tx, l *store.Lease, runner reporter, r *report, now time.Time,
 ) (wanted bool, refused string, err error) {
+	whole, held := tx, l
 	tx, l = scoped.Enter(tx, l)
-	ctx = logctx.With(ctx, slog.String("campaign", l.Job.Campaign), slog.Uint64("trial", l.Job.Index), slog.String("lease", l.ID))
+	campaign, repeats := store.Repeated(l.Job.Campaign)
+	ctx = logctx.With(ctx, slog.String("campaign", campaign), slog.Uint64("trial", l.Job.Index), slog.String("lease", l.ID))
+	fail := func(f *misstepv1.InfrastructureFailure) error {
+		if repeats {
+			return s.queue.FailRepetition(whole, held, f.GetInterrupted())
+		}
+		return s.queue.Fail(tx, l, f, now)
+	}
 	why, reason := r.malformed, Malformed
 	if why == nil && r.outcome != nil {
-		why, reason = runner.unfit(l, r), Unfit
+		why, reason = runner.unfit(l, *r), Unfit
 	}
 	switch {
 	case why != nil:
 		s.config.Logger.WarnContext(ctx, "outcome refused", slog.String("reason", reason), slog.Any("error", why))
-		return false, reason, s.queue.Fail(tx, l, runner.failure(&misstepv1.InfrastructureFailure{
+		return false, reason, fail(runner.failure(&misstepv1.InfrastructureFailure{
 			Message: fmt.Sprintf("the runner reported %s outcome: %v", article(reason), why), Permanent: true,
-		}), now)
+		}))
+	case r.outcome != nil && repeats:
+		return false, "", s.completeRepetition(ctx, whole, held, r, now)
 	case r.outcome != nil:
-		return false, "", s.complete(ctx, tx, l, r, now)
+		if err := s.complete(ctx, tx, l, *r, now); err != nil {
+			return false, "", err
+		}
+		return false, "", s.drawRepetition(whole, held, runner, *r, now)
 	case r.GetFailure() != nil:
 		f := runner.failure(clipFailure(r.GetFailure()))
 		kind, _ := kindOf(r.HeldLease)
 		s.config.Logger.InfoContext(ctx, "trial without an outcome", slog.String("kind", kind),
 			slog.String("message", f.GetMessage()))
-		return false, "", s.queue.Fail(tx, l, f, now)
+		return false, "", fail(f)
 	default:
 		return true, "", s.queue.Renew(tx, l, now)
 	}

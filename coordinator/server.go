@@ -29,7 +29,6 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/batch"
 	"misstep/coordinator/store/scoped"
-	"misstep/coordinator/trust"
 	"misstep/coordinator/view"
 	"misstep/coordinator/visibility"
 	"misstep/known"
@@ -56,6 +55,8 @@ type Config struct {
 	Known known.Catalogue
 	// Strategies are the perturbation strategies that campaigns may name; nil leaves rejecting unknown ones to the runners.
 	Strategies []campaign.Strategy
+	// AuditShare is the share of runners' trials that are run once more elsewhere, from 0, which is none, to 1.
+	AuditShare float64
 	// Notify are the targets that are told what happens to findings while Run runs.
 	Notify []notify.Target
 	// Trees are the blobs of entries of the shared catalogue; nil refuses further entries.
@@ -103,6 +104,8 @@ type Server struct {
 	watched time.Time
 	live    liveTable
 	trust   trustTable
+	// repeating decides which trials are run once more.
+	repeating repeating
 	// expansions of the campaigns that runners work on.
 	expansions expansions
 	// random guards the source of ids.
@@ -134,7 +137,16 @@ func New(c Config) *Server {
 	if c.SyncInterval <= 0 {
 		c.SyncInterval = 2 * time.Second
 	}
-	s := &Server{config: c, trust: trustTable{judge: trust.New(trust.DefaultPolicy())}}
+	s := &Server{config: c, trust: newTrustTable()}
+	if c.AuditShare > 0 {
+		s.repeating.key = make([]byte, 32)
+		s.random.Lock()
+		_, err := io.ReadFull(c.Rand, s.repeating.key)
+		s.random.Unlock()
+		if err != nil {
+			panic(fmt.Sprintf("read randomness for a key: %v", err)) // as in newID
+		}
+	}
 	s.store = batch.New(c.Store, s.begin)
 	s.store.Committed = c.Metrics.Batch
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
@@ -250,8 +262,19 @@ func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
 func (s *Server) Tick(ctx context.Context) error {
 	var fleet *misstepv1.Coordinators
 	tell := s.mayTell()
+	var waiting uint64
+	kept := s.trust.keeping(s.config.Clock())
 	err := s.updateWhole(ctx, func(tx store.Tx, now time.Time) (err error) {
 		if err := s.runDue(tx, now); err != nil {
+			return err
+		}
+		if err := s.queue.DropLate(tx, now); err != nil {
+			return err
+		}
+		if waiting, err = tx.CountRepetitions(); err != nil {
+			return err
+		}
+		if err := kept.write(tx); err != nil {
 			return err
 		}
 		if tell {
@@ -262,6 +285,10 @@ func (s *Server) Tick(ctx context.Context) error {
 		}
 		return err
 	})
+	s.trust.kept(kept, err == nil)
+	if err == nil {
+		s.repeating.waiting.Store(int64(waiting)) //nolint:gosec // far below the limit
+	}
 	if err == nil && tell {
 		s.live.heard(s.id, fleet)
 	}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -22,12 +23,20 @@ import (
 // setAsideState is the name under which the store keeps SetAside.
 const setAsideState = "set-aside"
 
-// trustTable compares the owners of runners and knows those that are set aside. What it compares does not outlive the process; who
-// is set aside stays so until an admin says otherwise.
+// trustTable compares the owners of runners and knows those that are set aside, who stay so until an admin says otherwise. Of what
+// it compares, the results of trials that were repeated outlive the process, as they are few; the others do not.
 type trustTable struct {
 	mu    sync.Mutex
 	judge *trust.Judge
+	pairs *trust.Pairs
 	aside map[string]*misstepv1.OwnerSetAside // by owner
+	// stored is when the pairs were last stored.
+	stored time.Time
+}
+
+func newTrustTable() trustTable {
+	p := trust.DefaultPolicy()
+	return trustTable{judge: trust.New(p), pairs: trust.NewPairs(p, maxFacts())}
 }
 
 func (t *trustTable) reason(owner string) string {
@@ -59,21 +68,29 @@ func (t *trustTable) take(all *misstepv1.SetAside) {
 	for owner := range all.GetByOwner() {
 		if t.aside[owner] == nil {
 			t.judge.Forget(owner)
+			t.pairs.Forget(owner)
 		}
 	}
 	t.aside = all.GetByOwner()
 }
 
-// hear compares results of an owner, which are durable, and returns the last accusation.
-func (t *trustTable) hear(owner string, all []heard) (accused *trust.Accusation) {
+// hear compares results of an owner, which are durable, and returns why owners are accused.
+func (t *trustTable) hear(owner string, all []heard) map[string]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.aside[owner] != nil {
 		return nil // its last results are not compared with the others
 	}
+	accused := map[string]string{}
 	for _, h := range all {
 		if a := t.judge.Add(owner, h.combination, h.class); a != nil {
-			accused = a
+			accused[a.Owner] = a.String()
+		}
+		if h.first == nil || h.first.GetOwner() == "" || t.aside[h.first.GetOwner()] != nil {
+			continue
+		}
+		for _, c := range t.pairs.Add(h.first.GetOwner(), owner, h.first.GetFacts(), h.facts) {
+			accused[c.Owner] = c.String()
 		}
 	}
 	return accused
@@ -108,7 +125,7 @@ func (s *Server) changeAside(ctx context.Context, change func(map[string]*misste
 		if err != nil {
 			return fmt.Errorf("write which owners of runners are set aside: %w", err)
 		}
-		return tx.PutWorkerState(setAsideState, raw)
+		return errors.Join(tx.PutWorkerState(setAsideState, raw), forgetPairs(tx, all.GetByOwner()))
 	})
 	if err != nil {
 		return err
@@ -121,11 +138,15 @@ func (s *Server) changeAside(ctx context.Context, change func(map[string]*misste
 type heard struct {
 	combination string
 	class       trust.Class
+	// first is the earlier result of the trial, and facts are those of this one; nil and none for a trial that ran once.
+	first *misstepv1.Repetition
+	facts []string
 }
 
 // heardOf returns what is compared of a result; false when nothing is.
 func heardOf(l *store.Lease, r report, refused string) (heard, bool) {
-	c := rates.CombinationOf(l.Job.Campaign, l.Recipe)
+	campaign, _ := store.Repeated(l.Job.Campaign)
+	c := rates.CombinationOf(campaign, l.Recipe)
 	h := heard{combination: strings.Join([]string{
 		c.Campaign, c.JDK, c.Workload, c.FlagSet, c.Checks, c.Perturbation, c.Ratio, c.Interval, c.Profiler,
 	}, "\x00")}
@@ -140,6 +161,9 @@ func heardOf(l *store.Lease, r report, refused string) (heard, bool) {
 		r.outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE:
 		h.class = trust.Unproved
 	}
+	if r.first != nil {
+		h.first, h.facts = r.first, factsOf(l.Recipe, r)
+	}
 	return h, true
 }
 
@@ -148,14 +172,18 @@ func (s *Server) compare(ctx context.Context, runner reporter, all []heard) {
 	if !runner.known() || len(all) == 0 {
 		return
 	}
-	a := s.trust.hear(runner.owner, all)
-	if a == nil {
+	accused := s.trust.hear(runner.owner, all)
+	if len(accused) == 0 {
 		return
 	}
-	s.config.Logger.WarnContext(ctx, "an owner of runners disagrees with the others and gets no more leases",
-		slog.String("owner", runner.owner), slog.String("why", a.String()))
+	for owner, why := range accused {
+		s.config.Logger.WarnContext(ctx, "an owner of runners disagrees with the others and gets no more leases",
+			slog.String("owner", owner), slog.String("why", why))
+	}
 	err := s.changeAside(context.WithoutCancel(ctx), func(all map[string]*misstepv1.OwnerSetAside, now time.Time) error {
-		all[runner.owner] = &misstepv1.OwnerSetAside{Reason: a.String(), At: timestamppb.New(now)}
+		for owner, why := range accused {
+			all[owner] = &misstepv1.OwnerSetAside{Reason: why, At: timestamppb.New(now)}
+		}
 		return nil
 	})
 	if err != nil { // it will disagree again

@@ -215,12 +215,23 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(),
 		strings.Join(parts, ", "))
+	renderRepetitions(w, s.GetRepetitions())
 	renderUnproved(w, s)
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
 		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need],
 			executors.Remedy(need))
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
+}
+
+// renderRepetitions prints how much was run once more elsewhere.
+func renderRepetitions(w io.Writer, r *misstepv1.Repetitions) {
+	if r.GetDrawn() == 0 {
+		return
+	}
+	waiting := r.GetDrawn() - min(r.GetDrawn(), r.GetEnded()+r.GetDropped())
+	fmt.Fprintf(w, "repeated by other runners: %d of %d drawn trials, %d to come, %d dropped; %d showed a finding one time only\n",
+		r.GetEnded(), r.GetDrawn(), waiting, r.GetDropped(), r.GetDiffering())
 }
 
 // renderPerturbation prints what a perturbation did.

@@ -68,7 +68,11 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 	if owned {
 		fmt.Fprint(t, "owner\t")
 	}
-	fmt.Fprintln(t, "runner\trunning\tslots\tlast call\tcapabilities\tstate")
+	fmt.Fprint(t, "runner\trunning\tslots\t")
+	if owned {
+		fmt.Fprint(t, "repeated\t")
+	}
+	fmt.Fprintln(t, "last call\tcapabilities\tstate")
 	for _, s := range all {
 		r := s.GetRunner()
 		ago := max(0, now.Sub(s.GetLastCall().AsTime())).Round(time.Second)
@@ -82,8 +86,11 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 		if owned {
 			fmt.Fprintf(t, "%s\t", s.GetOwner())
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%v ago\t%s\t%s\n", r.GetId(), s.GetRunning(), r.GetSlots(), ago,
-			cmp.Or(strings.Join(r.GetCapabilities(), " "), "-"), state)
+		fmt.Fprintf(t, "%s\t%d\t%d\t", r.GetId(), s.GetRunning(), r.GetSlots())
+		if owned {
+			fmt.Fprintf(t, "%d\t", s.GetRepeated())
+		}
+		fmt.Fprintf(t, "%v ago\t%s\t%s\n", ago, cmp.Or(strings.Join(r.GetCapabilities(), " "), "-"), state)
 	}
 	return t.Flush()
 }

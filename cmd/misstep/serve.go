@@ -22,13 +22,14 @@ type coordinatorCommand struct {
 	serveTLSFlags
 	trustFlags
 	knownFlags
-	Listen    string             `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
-	Dir       string             `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
-	Store     string             `help:"Store in place of the folder's own, e.g. postgres://USER@HOST/DATABASE, which several coordinators may share. The password belongs into PGPASSWORD or ~/.pgpass." placeholder:"URL"`
-	Blobs     string             `help:"Bucket of an S3-compatible store for evidence, JDKs and workloads, to which runners then have direct access: ${bucket} (default: where they were, else in the folder)." env:"MISSTEP_BLOBS" placeholder:"LOCATION"`
-	Adopt     bool               `name:"adopt-blobs" help:"Take over blobs that belong to another store, which is gone for good: from then on only what this store refers to is kept."`
-	LeaseTime time.Duration      `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
-	RateLimit map[string]float64 `help:"Calls a second that each caller who says who they are may make from one host, by class; 0 is no limit (default: lease=100;blob=200;read=50;change=10)." placeholder:"CLASS=CALLS;…"`
+	Listen     string             `address:"HOST:PORT" help:"Address to serve on." default:"127.0.0.1:7867" placeholder:"HOST:PORT"`
+	Dir        string             `help:"Folder of the store and the corpus; created if missing." required:"" type:"path" placeholder:"DIR"`
+	Store      string             `help:"Store in place of the folder's own, e.g. postgres://USER@HOST/DATABASE, which several coordinators may share. The password belongs into PGPASSWORD or ~/.pgpass." placeholder:"URL"`
+	Blobs      string             `help:"Bucket of an S3-compatible store for evidence, JDKs and workloads, to which runners then have direct access: ${bucket} (default: where they were, else in the folder)." env:"MISSTEP_BLOBS" placeholder:"LOCATION"`
+	Adopt      bool               `name:"adopt-blobs" help:"Take over blobs that belong to another store, which is gone for good: from then on only what this store refers to is kept."`
+	LeaseTime  time.Duration      `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
+	RateLimit  map[string]float64 `help:"Calls a second that each caller who says who they are may make from one host, by class; 0 is no limit (default: lease=100;blob=200;read=50;change=10)." placeholder:"CLASS=CALLS;…"`
+	AuditShare float64            `within:"[0,1]" help:"Share of trials that a runner of another owner runs once more, where callers are asked who they are, so that owners whose results differ from the others' beyond chance are set aside." default:"0.02" placeholder:"SHARE"`
 	retentionFlags
 	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: no rounds; see misstep store vacuum)." placeholder:"TIME"`
 	GCGrace time.Duration `name:"gc-grace" within:"[1h40m,)" help:"Keep blobs that were stored or asked for within this time." default:"168h" placeholder:"TIME"`
@@ -116,6 +117,9 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	}
 	if c.ClientCA != "" {
 		place.Access.Authenticators = append(place.Access.Authenticators, secure.Authenticator(ids))
+	}
+	if place.Asks() {
+		config.AuditShare = c.AuditShare
 	}
 	door := station.Door{
 		TLS: secure != nil, Authenticates: place.Asks(), PlainTextNetwork: c.PlainTextNetwork,

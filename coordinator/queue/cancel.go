@@ -23,6 +23,9 @@ func (q *Queue) Stop(tx store.Tx, c *store.Campaign, now time.Time) error {
 	if err != nil {
 		return err
 	}
+	if _, err := deleteLeases(tx, store.RepetitionOf(c.ID)); err != nil {
+		return err
+	}
 	ownTally(c)
 	c.Tally.Cancelled += n + uint64(len(jobs))
 	c.State, c.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_STOPPED, now

@@ -23,11 +23,22 @@ func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, jdk *miss
 	}
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
 	tally.Signals = AddSignals(tally.Signals, o.GetSignals())
-	for _, id := range findingIDs {
+	addFindings(tally, findingIDs)
+}
+
+func addFindings(tally *misstepv1.CampaignStatus, ids []string) {
+	for _, id := range ids {
 		if i, found := slices.BinarySearch(tally.FindingIds, id); !found {
 			tally.FindingIds = slices.Insert(tally.FindingIds, i, id)
 		}
 	}
+}
+
+// AddFindings adds findings to those of a campaign that no trial of its own showed.
+func AddFindings(tx store.Tx, c *store.Campaign, ids []string) error {
+	ownTally(c)
+	addFindings(c.Tally, ids)
+	return tx.PutCampaign(c)
 }
 
 // AddChecks adds counts to sums, by check; the result is ordered by name. It may change sums, never counts.

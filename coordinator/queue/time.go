@@ -35,6 +35,9 @@ func (q *Queue) Advance(tx store.Tx, now time.Time) error {
 
 // expire ends a lease that its runner has not renewed; its trial waits for another runner.
 func (q *Queue) expire(tx store.Tx, l *store.Lease, now time.Time) error {
+	if _, repeats := store.Repeated(l.Job.Campaign); repeats {
+		return q.FailRepetition(tx, l, false)
+	}
 	if err := tx.DeleteLease(l.ID); err != nil {
 		return err
 	}
