@@ -1,7 +1,6 @@
 package coordinator_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -15,8 +14,6 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
 	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/runner"
-	machine "misstep/runner/sim"
 )
 
 // repeated is a coordinator that has a share of trials run once more, at a time that the test says.
@@ -103,12 +100,22 @@ func TestATrialIsRepeatedByAnotherOwner(t *testing.T) {
 		assert.EqualValues(t, 1, counts[0].N)
 		return err
 	}))
-	list, err := r.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
-	require.NoError(t, err)
-	for _, one := range list.GetRunners() {
-		want := map[string]uint64{"runner a": 1, "runner b": 1}[one.GetOwner()]
-		assert.Equal(t, want, one.GetRepeated(), one.GetOwner())
+	pairs := func() {
+		list, err := r.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+		require.NoError(t, err)
+		require.NotEmpty(t, list.GetRunners())
+		for _, one := range list.GetRunners() {
+			want := map[string]uint64{"runner a": 1, "runner b": 1}[one.GetOwner()]
+			assert.Equal(t, want, one.GetRepeated(), one.GetOwner())
+		}
 	}
+	pairs()
+	r.after(time.Minute)
+	pairs()
+	r.start(1)
+	r.call("a", "r", 0)
+	r.call("b", "r", 0)
+	pairs()
 }
 
 // Without others the repetition waits: for the same owner's other runners, and then no longer.
@@ -193,99 +200,4 @@ func TestTheShare(t *testing.T) {
 	one, other := drawn(), drawn()
 	assert.InDelta(t, 100, len(one), 40)
 	assert.NotEqual(t, one, other)
-}
-
-// players are owners whose runners draw their outcomes; lie changes those of the first.
-type players struct {
-	*repeated
-	machine *machine.Executor
-	owners  []string
-	held    map[string][]*misstepv1.Lease
-	lie     func(*misstepv1.Lease, *misstepv1.Outcome) *misstepv1.Outcome
-	trials  int // of the first
-}
-
-func newPlayers(t *testing.T, share float64) *players {
-	executor, err := machine.New(machine.Script{
-		Seed: 7, Fresh: true, Events: []machine.Event{{Rate: 0.1, Outcome: machine.Crash("f")}},
-	}, runner.SystemClock{})
-	require.NoError(t, err)
-	return &players{
-		repeated: newRepeated(t, 1_000_000, share), machine: executor, owners: []string{"first", "b", "c", "d"},
-		held: map[string][]*misstepv1.Lease{},
-	}
-}
-
-// round lets each owner report and take. Only the first one's runners have slots for trials of their own.
-func (p *players) round(ctx context.Context) {
-	for i, owner := range p.owners {
-		var results []*misstepv1.HeldLease
-		for _, l := range p.held[owner] {
-			o, err := p.machine.Run(ctx, l.GetRecipe(), func(*misstepv1.Progress) {})
-			require.NoError(p.t, err)
-			o.RecipeDigest, err = misstepv1.RecipeDigest(l.GetRecipe())
-			require.NoError(p.t, err)
-			if i == 0 {
-				p.trials++
-				if p.lie != nil {
-					o = p.lie(l, o)
-				}
-			}
-			results = append(results, ended(l, o))
-		}
-		p.held[owner] = p.call(owner, "r", []uint32{16, 1, 1, 1}[i], results...)
-	}
-}
-
-func (p *players) aside() (reason string) {
-	list, err := p.server.ListRunners(p.t.Context(), &misstepv1.ListRunnersRequest{})
-	require.NoError(p.t, err)
-	for _, one := range list.GetRunners() {
-		if one.GetOwner() == "runner first" {
-			reason = one.GetSetAside()
-		} else {
-			require.Empty(p.t, one.GetSetAside(), one.GetOwner())
-		}
-	}
-	return reason
-}
-
-// Whoever runs nearly everything alone is found out by repetition, by a coordinator that was restarted meanwhile; who is honest is
-// not.
-func TestALiarIsFoundByRepetition(t *testing.T) {
-	for name, lie := range map[string]func(*misstepv1.Lease, *misstepv1.Outcome) *misstepv1.Outcome{
-		"honest": nil,
-		"runs nothing": func(l *misstepv1.Lease, _ *misstepv1.Outcome) *misstepv1.Outcome {
-			return cleanOf(l)
-		},
-		"reports no finding": func(l *misstepv1.Lease, o *misstepv1.Outcome) *misstepv1.Outcome {
-			if o.GetCrash() != nil {
-				return cleanOf(l)
-			}
-			return o
-		},
-		"invents findings": func(l *misstepv1.Lease, o *misstepv1.Outcome) *misstepv1.Outcome {
-			if l.GetTrial()%2 == 0 {
-				return crashOf(t, l)
-			}
-			return o
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlayers(t, 0.2)
-			p.lie = lie
-			rounds := 0
-			for ; rounds < 400 && p.aside() == ""; rounds++ {
-				p.round(t.Context())
-				p.after(time.Second)
-				if rounds == 100 {
-					p.after(time.Minute)
-					p.start(0.2)
-				}
-			}
-			t.Logf("%d trials: %s", p.trials, p.aside())
-			assert.Equal(t, lie != nil, p.aside() != "")
-			assert.Positive(t, p.campaign().GetRepetitions().GetEnded())
-		})
-	}
 }

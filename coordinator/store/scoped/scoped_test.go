@@ -106,8 +106,8 @@ func TestEachProjectIsAStore(t *testing.T) {
 	}
 }
 
-// passing are the methods of a transaction that are of no project: the shared catalogue, what workers note, repetitions; and those that name
-// a row by a key of the whole store, which comes from the store and never from a request.
+// passing are the methods of a transaction that are of no project: the shared catalogue, what workers note, repetitions; and those
+// that name a row by a key of the whole store, which comes from the store and never from a request.
 var passing = map[string]bool{
 	"PutCatalogueEntry": true, "DeleteCatalogueEntry": true, "CatalogueEntry": true, "CatalogueEntries": true,
 	"PutWorkerState": true, "WorkerState": true, "DeleteLease": true, "PutOutcome": true,
