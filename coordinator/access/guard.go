@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -46,11 +48,20 @@ func (c Call) Refused() bool {
 // ServerOptions authenticates each call, refuses it unless the caller has a role that the proto asks for, and puts the caller into
 // its context.
 func ServerOptions(o Options) []grpc.ServerOption {
-	g := guard(o)
+	return guard{Options: o, again: again}.serverOptions()
+}
+
+func (g guard) serverOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.unary), grpc.ChainStreamInterceptor(g.stream)}
 }
 
-type guard Options
+// again is the time after which a call that still exchanges messages is held to its credential anew.
+const again = 5 * time.Second
+
+type guard struct {
+	Options
+	again time.Duration
+}
 
 func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	c, project, err := g.admit(ctx, info.FullMethod)
@@ -67,7 +78,9 @@ func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 func (g guard) stream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c, project, err := g.admit(s.Context(), info.FullMethod)
 	if err == nil {
-		err = handle(server, &stream{ServerStream: s, ctx: InProject(With(s.Context(), c), project)})
+		err = handle(server, &stream{
+			ServerStream: s, ctx: InProject(With(s.Context(), c), project), guard: g, method: info.FullMethod, admitted: time.Now(),
+		})
 	}
 	g.audit(s.Context(), Call{Caller: c, Method: info.FullMethod, Project: project, Err: err})
 	return err
@@ -79,13 +92,52 @@ func (g guard) audit(ctx context.Context, call Call) {
 	}
 }
 
-// stream is a stream whose context has the caller.
+// stream is a stream whose context has the caller. It may last longer than the caller's credential: so whoever still sends or
+// receives after a while is admitted anew, and refused once the credential has ended, was revoked, or gives the role no more.
 type stream struct {
 	grpc.ServerStream
-	ctx context.Context
+	ctx    context.Context
+	guard  guard
+	method string
+
+	mu       sync.Mutex // handlers may send and receive at once
+	admitted time.Time
 }
 
 func (s *stream) Context() context.Context { return s.ctx }
+
+// SendMsg implements grpc.ServerStream.
+func (s *stream) SendMsg(m any) error {
+	if err := s.admit(); err != nil {
+		return err
+	}
+	return s.ServerStream.SendMsg(m)
+}
+
+// RecvMsg implements grpc.ServerStream. A message that came while the stream was silent is refused, too.
+func (s *stream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	if refused := s.admit(); refused != nil {
+		return refused
+	}
+	return err
+}
+
+func (s *stream) admit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.admitted) < s.guard.again {
+		return nil
+	}
+	// Of the stream's own context: ctx has the caller that is to be found anew. What cannot be found out just now, as the store is
+	// away, ends no call that was admitted.
+	_, _, err := s.guard.admit(s.ServerStream.Context(), s.method)
+	if code := status.Code(err); code == codes.Unauthenticated || code == codes.PermissionDenied {
+		return err
+	}
+	s.admitted = time.Now()
+	return nil
+}
 
 // admit returns who calls, as far as that is known, in which project, and why the call is refused.
 func (g guard) admit(ctx context.Context, name string) (c *Caller, project string, err error) {
