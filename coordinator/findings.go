@@ -18,7 +18,7 @@ import (
 )
 
 // hit adds a trial that showed a signature to its finding, and creates the finding when it is new.
-func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, o *misstepv1.Outcome, h triage.Hit, now time.Time) error {
+func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report, h triage.Hit, now time.Time) error {
 	f, err := tx.Finding(h.ID)
 	isNew := errors.Is(err, store.ErrNotFound)
 	switch {
@@ -35,7 +35,7 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, o *misste
 		p.Campaigns = append(p.GetCampaigns(), l.Job.Campaign)
 	}
 	if p.GetExample() == nil || h.Weight < f.Weight {
-		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(o), l.Recipe, h.Title, h.Weight
+		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(r.outcome), withAgent(l.Recipe, r.agent), h.Title, h.Weight
 	}
 	if isNew {
 		if err := s.introduce(ctx, tx, p, now); err != nil {
@@ -43,6 +43,17 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, o *misste
 		}
 	}
 	return tx.PutFinding(f)
+}
+
+// withAgent returns a recipe with the agent that it ran with: one that leaves the agent to the runner would not be repeated with the
+// same agent elsewhere, and no bundle could be made of it.
+func withAgent(r *misstepv1.Recipe, agent string) *misstepv1.Recipe {
+	if r.GetAgentDigest() != "" || agent == "" {
+		return r
+	}
+	r = proto.CloneOf(r)
+	r.AgentDigest = agent
+	return r
 }
 
 // introduce lists in a new finding the older ones that it may belong to, and merges what cut reports showed of it.

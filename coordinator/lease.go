@@ -158,6 +158,8 @@ type report struct {
 	malformed error
 	// first is what the outcome is compared with, if it is that of a repetition.
 	first *misstepv1.Repetition
+	// agent is the digest of the runner's agent.
+	agent string
 }
 
 // leasesOf returns the ids of the leases of a runner.
@@ -174,7 +176,7 @@ func leasesOf(tx store.Tx, holder string) (map[string]bool, error) {
 func (s *Server) judge(runner reporter, req *misstepv1.SynchronizeRequest) []report {
 	all := make([]report, len(req.GetHeld()))
 	for i, h := range req.GetHeld() {
-		r := report{HeldLease: h}
+		r := report{HeldLease: h, agent: runner.GetAgentDigest()}
 		if o := h.GetOutcome(); o != nil {
 			if r.malformed = checkOutcome(o); r.malformed == nil {
 				r.hits = triage.Triage(o)
@@ -254,7 +256,7 @@ func article(reason string) string {
 func (s *Server) complete(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) error {
 	ids := make([]string, 0, len(r.hits))
 	for _, h := range r.hits {
-		if err := s.hit(ctx, tx, l, r.outcome, h, now); err != nil {
+		if err := s.hit(ctx, tx, l, r, h, now); err != nil {
 			return err
 		}
 		ids = append(ids, h.ID)

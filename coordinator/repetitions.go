@@ -100,7 +100,7 @@ func (s *Server) completeRepetition(ctx context.Context, whole store.Tx, l *stor
 	}
 	ids := make([]string, 0, len(r.hits))
 	for _, h := range r.hits {
-		if err := s.hit(ctx, tx, &of, r.outcome, h, now); err != nil {
+		if err := s.hit(ctx, tx, &of, *r, h, now); err != nil {
 			return err
 		}
 		ids = append(ids, h.ID)

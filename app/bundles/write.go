@@ -78,7 +78,8 @@ func (w Writer) Reproducer(ctx context.Context, reproducer *misstepv1.Reproducer
 	if err != nil {
 		return err
 	}
-	if d := recipe.GetAgentDigest(); d != artefacts.Digest {
+	// The example of an older store may not say which agent it was, where the recipe left that to the runner.
+	if d := recipe.GetAgentDigest(); d != "" && d != artefacts.Digest {
 		return fmt.Errorf("finding %s was made with agent %s, but the agent here is %s: name the folder of the former with --agent",
 			reproducer.GetFinding().GetId(), d, artefacts.Digest)
 	}

@@ -92,6 +92,7 @@ func TestScripts(t *testing.T) {
 			"await":    awaitPort,
 			"served":   awaitText,
 			"finished": awaitCampaigns,
+			"until":    awaitOutput,
 			"plain":    plainUser,
 			"small":    smallFile,
 			"large":    largeBundle,
@@ -238,6 +239,25 @@ func awaitCampaigns(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("still running after %v: %v", limit, response)
 		}
 		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// awaitOutput DURATION PATTERN COMMAND… repeats a command until it succeeds and its output matches.
+func awaitOutput(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: until DURATION PATTERN COMMAND…")
+	}
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	wanted, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	for deadline := time.Now().Add(limit); ; time.Sleep(500 * time.Millisecond) {
+		if err = ts.Exec(args[2], args[3:]...); err == nil && wanted.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("no %s after %v: %v", args[1], limit, err)
+		}
 	}
 }
 

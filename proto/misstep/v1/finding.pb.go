@@ -101,7 +101,7 @@ type Finding struct {
 	Rates []*FindingRate `protobuf:"bytes,8,rep,name=rates,proto3" json:"rates,omitempty"`
 	// example is the outcome kept as evidence: the one with the shortest stacks.
 	Example *Outcome `protobuf:"bytes,9,opt,name=example,proto3" json:"example,omitempty"`
-	// example_recipe is the recipe of example.
+	// example_recipe is the recipe of example, with the agent that it ran with.
 	ExampleRecipe *Recipe `protobuf:"bytes,10,opt,name=example_recipe,json=exampleRecipe,proto3" json:"example_recipe,omitempty"`
 	// campaigns in which it was seen.
 	Campaigns []string `protobuf:"bytes,11,rep,name=campaigns,proto3" json:"campaigns,omitempty"`
