@@ -45,8 +45,8 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report,
 	return tx.PutFinding(f)
 }
 
-// withAgent returns a recipe with the agent that it ran with: one that leaves the agent to the runner would not be repeated with the
-// same agent elsewhere, and no bundle could be made of it.
+// withAgent returns a recipe with the agent that it ran with: one that leaves the agent to the runner would not be repeated with
+// the same agent elsewhere, and no bundle could be made of it.
 func withAgent(r *misstepv1.Recipe, agent string) *misstepv1.Recipe {
 	if r.GetAgentDigest() != "" || agent == "" {
 		return r

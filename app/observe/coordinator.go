@@ -49,7 +49,8 @@ func NewCoordinator() *Coordinator {
 		}, []string{"reason"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Name: "calls_limited_total",
-			Help: "Calls by class that were refused or had to wait, since their caller called too often.",
+			Help: "Calls by class that were refused or had to wait, since their caller called too often; class credential: since " +
+				"too many bad credentials came before.",
 		}, []string{"class"}),
 		batches: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "store_batch_calls", Help: "Calls that one writing transaction served.",

@@ -129,10 +129,14 @@ func Open(
 		config.Store = metrics.Store(st)
 		options = append(options, metrics.ServerOptions()...)
 	}
-	people := accounts.New(accounts.Config{
+	who := accounts.Config{
 		Store: config.Store, Clock: config.Clock, Provider: place.Accounts.Provider, Asked: place.Asks(), Logger: logger,
 		KeepAudit: place.Accounts.KeepAudit,
-	})
+	}
+	if observed {
+		who.Limited = metrics.Limited
+	}
+	people := accounts.New(who)
 	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what is refused too
 	if place.Limits != nil {
 		options = append(options, place.Limits.ServerOptions()...)

@@ -78,11 +78,12 @@ func load(f Files) (*material, error) {
 		m.server = credentials.NewTLS(&tls.Config{
 			Certificates: own, MinVersion: tls.VersionTLS13,
 			// A certificate that is given is proved to be the caller's own here, and judged by verify.
-			ClientAuth: clientAuth(m.pool), SessionTicketsDisabled: true,
+			ClientAuth: clientAuth(m.pool), SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
 		})
 	}
+	// Records that begin small, as web pages want them, would make several of each message, each with a system call of its own.
 	m.client = credentials.NewTLS(&tls.Config{
-		RootCAs: m.pool, MinVersion: tls.VersionTLS13,
+		RootCAs: m.pool, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true,
 		// Whatever authorities the coordinator asks for: it says better what is wrong with a certificate than without one.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if len(own) == 0 {

@@ -40,7 +40,7 @@ type serverCredentials struct {
 // connection is what is known of a client's connection.
 type connection struct {
 	credentials.TLSInfo
-	// verdict of the last call with a good certificate.
+	// verdict of the last call.
 	verdict atomic.Pointer[verdict]
 }
 

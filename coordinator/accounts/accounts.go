@@ -39,6 +39,9 @@ type Config struct {
 	Asked bool
 	// KeepAudit is how long entries of the audit log are kept; 0 is a year.
 	KeepAudit time.Duration
+	// Limited is called for each call that is refused since too many bad credentials came from its address, with "credential"; nil
+	// counts none.
+	Limited func(class string)
 	// Logger receives what cannot be recorded; nil discards it.
 	Logger *slog.Logger
 }
@@ -56,7 +59,9 @@ type Service struct {
 	granted rememberedAccess
 	// changes counts what was changed here, so that what was read before is not remembered after; guarded by mu.
 	changes uint64
-	refused refusals
+
+	refused  refusals
+	attempts attempts
 }
 
 // New returns a service.

@@ -37,8 +37,7 @@ type rememberedAccess struct {
 
 // Authenticate is an access.Authenticator for what travels in the header "authorization".
 func (s *Service) Authenticate(ctx context.Context) (*access.Caller, error) {
-	md, _ := metadata.FromIncomingContext(ctx)
-	all := md.Get("authorization")
+	all := metadata.ValueFromIncomingContext(ctx, "authorization") // all of the metadata would be copied for each call
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -46,10 +45,15 @@ func (s *Service) Authenticate(ctx context.Context) (*access.Caller, error) {
 	if len(all) > 1 || !strings.EqualFold(scheme, "bearer") || credential == "" || len(credential) > maxBearer {
 		return nil, status.Error(codes.Unauthenticated, "the header authorization is malformed: expected one with Bearer TOKEN")
 	}
+	by := s.byIdentity
 	if strings.HasPrefix(credential, access.TokenPrefix) {
-		return s.byToken(ctx, credential)
+		by = s.byToken
 	}
-	return s.byIdentity(ctx, credential)
+	c, err := by(ctx, credential)
+	if status.Code(err) == codes.Unauthenticated {
+		s.attempts.failed(placeOf(ctx), s.config.Clock())
+	}
+	return c, err
 }
 
 // byToken tells a caller by a token of this coordinator. All tokens that are not valid get one answer, except those that are shown
@@ -61,6 +65,9 @@ func (s *Service) byToken(ctx context.Context, credential string) (*access.Calle
 			"characters; copy it whole")
 	}
 	row, err := s.token(ctx, id)
+	if _, is := status.FromError(err); err != nil && is {
+		return nil, err
+	}
 	if errors.Is(err, store.ErrNotFound) || err == nil && subtle.ConstantTimeCompare(row.Hash, hashOf(credential)) != 1 {
 		return nil, status.Error(codes.Unauthenticated, "the token is not valid at this coordinator: make one with "+
 			"`misstep token create`")
@@ -87,6 +94,9 @@ func (s *Service) byIdentity(ctx context.Context, credential string) (*access.Ca
 			"misstep_")
 	}
 	name, groups, err := s.config.Provider.verify(ctx, credential)
+	if status.Code(err) == codes.ResourceExhausted {
+		s.limited()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +107,8 @@ func (s *Service) byIdentity(ctx context.Context, credential string) (*access.Ca
 	return &access.Caller{Name: name, Kind: access.Person, Grants: grantedTo(all, name, groups)}, nil
 }
 
-// token returns a token as it was at most a few seconds ago. Ids that do not exist are not remembered: callers choose them.
+// token returns a token as it was at most a few seconds ago. Ids that do not exist are not remembered: callers choose them. The
+// error may be a gRPC status.
 func (s *Service) token(ctx context.Context, id string) (*store.Token, error) {
 	now := s.config.Clock()
 	s.mu.Lock()
@@ -106,6 +117,15 @@ func (s *Service) token(ctx context.Context, id string) (*store.Token, error) {
 	s.mu.Unlock()
 	if ok && fresh(known.at, now) {
 		return known.row, nil
+	}
+	place := placeOf(ctx)
+	if wait := s.attempts.wait(place, now); wait > 0 && !ok {
+		switch exists, err := s.exists(ctx, id); {
+		case err != nil:
+			return nil, err
+		case !exists:
+			return nil, s.unread(place, wait)
+		}
 	}
 	var row *store.Token
 	err := s.config.Store.View(ctx, func(tx store.Tx) (err error) {

@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -50,7 +52,9 @@ const (
 	providerTimeout = 10 * time.Second
 	// askAgainAfter is the least time between two attempts to read the provider's configuration.
 	askAgainAfter = 5 * time.Second
-	maxGroups     = 1000
+	// maxAsked is how often the provider is asked at once, after a pause.
+	maxAsked  = 5
+	maxGroups = 1000
 )
 
 // NewProvider returns a provider, which is asked when the first person calls: a coordinator starts without it, and tokens work
@@ -75,7 +79,22 @@ func NewProvider(c ProviderConfig) (*Provider, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	return &Provider{config: c, client: &http.Client{Timeout: providerTimeout}}, nil
+	asking := &sparing{often: rate.NewLimiter(rate.Every(askAgainAfter), maxAsked)}
+	return &Provider{config: c, client: &http.Client{Timeout: providerTimeout, Transport: asking}}, nil
+}
+
+// sparing asks the provider a few times at once, and then seldom. Its keys are read again for each token that none of them signed,
+// since it may have new ones, and anybody can show such tokens.
+type sparing struct{ often *rate.Limiter }
+
+var errAskedLately = errors.New("the provider was asked for its keys a moment ago")
+
+// RoundTrip implements http.RoundTripper.
+func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !s.often.Allow() {
+		return nil, errAskedLately
+	}
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // ready returns the verifier, after reading the provider's configuration if that was not done before.
@@ -110,6 +129,10 @@ func (p *Provider) verify(ctx context.Context, raw string) (name string, groups 
 	if expired := (*oidc.TokenExpiredError)(nil); errors.As(err, &expired) {
 		return "", nil, status.Errorf(codes.Unauthenticated, "the login expired at %s: run `misstep login`",
 			expired.Expiry.UTC().Format(time.RFC3339))
+	}
+	if err != nil && strings.Contains(err.Error(), errAskedLately.Error()) { // only its text comes through
+		return "", nil, comeBack(askAgainAfter, "too many identity tokens came that no known key of the provider signed, as this "+
+			"one; if its keys are new, come back in %v", askAgainAfter)
 	}
 	if err != nil { // its text may quote claims of a token that is not genuine
 		return "", nil, status.Errorf(codes.Unauthenticated, "the identity token is not valid here: it is not signed by %s for "+
