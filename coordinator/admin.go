@@ -144,7 +144,10 @@ func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequ
 func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersRequest) (*misstepv1.ListRunnersResponse, error) {
 	resp := &misstepv1.ListRunnersResponse{}
 	err := s.read(ctx, func(tx store.Tx, now time.Time) (err error) {
-		resp.Runners, err = s.view.Runners(tx, s.config.LeaseTime, now)
+		if resp.Runners, err = s.view.Runners(tx, s.config.LeaseTime, now); err != nil {
+			return err
+		}
+		resp.SetAside, err = setAside(tx)
 		return err
 	})
 	if err != nil {

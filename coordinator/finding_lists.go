@@ -88,7 +88,7 @@ func (s *Server) list(
 func selectionOf(req *misstepv1.ListFindingsRequest, now time.Time) view.Selection {
 	selection := view.Selection{
 		Kind: req.GetKind(), Check: req.GetCheck(), JDK: req.GetJdk(), Status: req.GetStatus(),
-		Bug: req.GetBug(), State: req.GetState(),
+		Bug: req.GetBug(), State: req.GetState(), Doubted: req.GetDoubted(),
 		Sort: req.GetSort(),
 	}
 	if req.GetSince() != nil {

@@ -31,6 +31,7 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report,
 	}
 	p := f.Proto
 	p.LastSeen = timestamppb.New(now)
+	noteReporter(p, o.GetReportedBy(), isNew)
 	if !slices.Contains(p.GetCampaigns(), l.Job.Campaign) {
 		p.Campaigns = append(p.GetCampaigns(), l.Job.Campaign)
 	}
@@ -54,6 +55,19 @@ func withAgent(r *misstepv1.Recipe, agent string) *misstepv1.Recipe {
 	r = proto.CloneOf(r)
 	r.AgentDigest = agent
 	return r
+}
+
+// maxReporters bounds the owners that a finding names.
+const maxReporters = 32
+
+// noteReporter notes who reported a finding. An older version noted nobody: then somebody unknown did.
+func noteReporter(p *misstepv1.Finding, owner string, isNew bool) {
+	if !isNew && len(p.GetReportedBy()) == 0 {
+		p.ReportedBy = append(p.ReportedBy, "")
+	}
+	if len(p.GetReportedBy()) < maxReporters && !slices.Contains(p.GetReportedBy(), owner) {
+		p.ReportedBy = append(p.GetReportedBy(), owner)
+	}
 }
 
 // introduce lists in a new finding the older ones that it may belong to, and merges what cut reports showed of it.

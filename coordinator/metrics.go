@@ -69,6 +69,8 @@ type Load struct {
 	Runners, Slots uint64
 	// Campaigns that run, their trials that are leased, and those that wait.
 	Campaigns, Running, Waiting uint64
+	// Repetitions that wait for a runner elsewhere, and owners of runners that are set aside.
+	Repetitions, SetAside uint64
 }
 
 // Load reads the load from the store.
@@ -81,6 +83,14 @@ func (s *Server) Load(ctx context.Context) (Load, error) {
 			return err
 		}
 		load.Campaigns = uint64(len(campaigns))
+		if load.Repetitions, err = tx.CountRepetitions(); err != nil {
+			return err
+		}
+		aside, err := setAside(tx)
+		if err != nil {
+			return err
+		}
+		load.SetAside = uint64(len(aside.GetByOwner()))
 		for _, c := range campaigns {
 			jobs, err := tx.CountJobs(c.ID)
 			if err != nil {

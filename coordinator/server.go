@@ -153,7 +153,7 @@ func New(c Config) *Server {
 	if c.Shared {
 		s.id = s.newID("K", 8)
 	}
-	s.view = view.Reader{Queue: s.queue, Fleet: &s.live, Known: c.Known}
+	s.view = view.Reader{Queue: s.queue, Fleet: &s.live, Known: c.Known, Aside: s.trust.isAside}
 	return s
 }
 
@@ -242,7 +242,7 @@ func (s *Server) notifier() *notify.Notifier {
 	}
 }
 
-// snapshot returns what notifications are about: what happens in the default project. Targets are the coordinator's, and who reads
+// snapshot returns what notifications are about: what happens in the default project, and which owners of runners are set aside. Targets are the coordinator's, and who reads
 // them may have no role elsewhere. Whoever reads them is nobody in particular, from whom each finding that is private or under an
 // embargo is hidden; when an embargo ends, the finding is a new one.
 func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
@@ -252,7 +252,11 @@ func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
 		return notify.Snapshot{}, err
 	}
 	all, err := tx.Reproductions(false)
-	return notify.Snapshot{Findings: findings, Done: slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool {
+	if err != nil {
+		return notify.Snapshot{}, err
+	}
+	aside, err := setAside(whole)
+	return notify.Snapshot{Findings: findings, Aside: aside.GetByOwner(), Done: slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool {
 		return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
 	})}, err
 }

@@ -24,7 +24,7 @@ func abroad(ctx context.Context, whole store.Tx, project string, now time.Time) 
 // foreign makes findings that another project shares fit for others: they name what only their project has.
 func foreign(project string, findings ...*misstepv1.Finding) {
 	for _, f := range findings {
-		f.Project, f.Campaigns = project, nil
+		f.Project, f.Campaigns, f.ReportedBy = project, nil, nil
 		if v := f.GetVisibility(); v != nil {
 			f.Visibility = &misstepv1.FindingVisibility{
 				FindingId: v.GetFindingId(), Visibility: v.GetVisibility(), Until: v.GetUntil(),

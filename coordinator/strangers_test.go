@@ -322,9 +322,44 @@ func TestAnOwnerThatDisagreesIsSetAside(t *testing.T) {
 
 	s.server = coordinator.New(coordinator.Config{Store: s.store})
 	assert.Empty(t, s.call("liar", "r", 8), "another coordinator knows it, too")
+	list, err = s.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+	require.NoError(t, err)
+	require.Contains(t, list.GetSetAside().GetByOwner(), "runner liar")
+	load, err := s.server.Load(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, load.SetAside)
+	doubted := func() []*misstepv1.Finding {
+		found, err := s.server.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{Doubted: true})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, found.GetTotal())
+		return found.GetFindings()
+	}
+	require.Len(t, doubted(), 1, "nobody else has seen it")
+	finding := doubted()[0]
+	assert.True(t, finding.GetDoubted())
+	assert.Equal(t, []string{"runner liar"}, finding.GetReportedBy())
+	one, err := s.server.GetFinding(t.Context(), &misstepv1.GetFindingRequest{FindingId: finding.GetId()})
+	require.NoError(t, err)
+	assert.True(t, one.GetFinding().GetDoubted())
+	var aside []byte
+	require.NoError(t, s.store.View(t.Context(), func(tx store.Tx) (err error) {
+		aside, err = tx.WorkerState("set-aside")
+		return err
+	}))
 	_, err = s.server.TrustOwner(t.Context(), &misstepv1.TrustOwnerRequest{Owner: "runner b"})
 	require.Equal(t, codes.NotFound, status.Code(err))
 	_, err = s.server.TrustOwner(t.Context(), &misstepv1.TrustOwnerRequest{Owner: "runner liar"})
 	require.NoError(t, err)
 	assert.Len(t, s.call("liar", "r", 8), 8)
+	assert.Empty(t, doubted(), "it counts again")
+
+	// What an honest owner sees, too, is not doubted.
+	require.NoError(t, s.store.Update(t.Context(), func(tx store.Tx) error {
+		return tx.PutWorkerState("set-aside", aside)
+	}))
+	s.server = coordinator.New(coordinator.Config{Store: s.store})
+	held["a"] = s.call("a", "r", 8)
+	require.Len(t, doubted(), 1)
+	s.call("a", "r", 0, ended(held["a"][0], crashOf(t, held["a"][0])))
+	assert.Empty(t, doubted())
 }

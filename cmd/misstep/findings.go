@@ -69,6 +69,10 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	fmt.Fprintf(e.stdout, "%s  %s\n", f.GetId(), f.GetTitle())
 	renderKnown(e.stdout, f)
 	renderStates(e.stdout, f)
+	if f.GetDoubted() {
+		fmt.Fprintf(e.stdout, "doubted: only %s reported it, whose runners are set aside (misstep runners says why)\n",
+			strings.Join(f.GetReportedBy(), ", "))
+	}
 	if f.GetVisibility() != nil {
 		fmt.Fprintln(e.stdout, visibilityText(f.GetVisibility()))
 	}

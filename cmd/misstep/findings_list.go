@@ -21,6 +21,7 @@ type findingsList struct {
 	Known    bool          `help:"Only known bugs." xor:"status"`
 	Quiet    bool          `help:"Only what was not seen for so many trials that its rate makes that improbable." xor:"state"`
 	Back     bool          `help:"Only what was seen on a build that has the fix of its known bug." xor:"state"`
+	Doubted  bool          `help:"Only what nobody but owners of runners that are set aside have seen (see misstep runners)."`
 	Kind     string        `help:"Only failures of this kind: mismatch, crash or hang." placeholder:"KIND"`
 	Check    string        `help:"Only mismatches that this check found (see misstep checks)." placeholder:"NAME"`
 	JDK      string        `name:"jdk" help:"Only what this JDK showed: a name, a version or a feature release." placeholder:"JDK"`
@@ -110,6 +111,7 @@ func (c *findingsList) by() (string, error) {
 func (c *findingsList) request() *misstepv1.ListFindingsRequest {
 	r := &misstepv1.ListFindingsRequest{
 		CampaignId: c.Campaign, Kind: c.Kind, Check: c.Check, Jdk: c.JDK, Bug: c.Bug, Sort: c.Sort, Shared: c.Shared,
+		Doubted: c.Doubted,
 	}
 	switch {
 	case c.New:

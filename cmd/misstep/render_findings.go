@@ -90,6 +90,9 @@ func renderSeen(w io.Writer, own []column, rows [][]string, bundles map[string]s
 
 // knownCell names the known bugs that a finding is, and says whether it is new on some of the JDKs that showed it.
 func knownCell(f *misstepv1.Finding) string {
+	if f.GetDoubted() {
+		return "doubted"
+	}
 	if f.GetKnownAs() != "" {
 		return f.GetKnownAs()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,7 +56,20 @@ func (c *runnersList) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		return e.json(raws(response.GetRunners()))
 	}
-	return renderRunners(e.stdout, response.GetRunners(), time.Now())
+	if err := renderRunners(e.stdout, response.GetRunners(), time.Now()); err != nil {
+		return err
+	}
+	renderAside(e.stdout, response.GetSetAside())
+	return nil
+}
+
+// renderAside says who gets no leases, why, since when, and what to do about it.
+func renderAside(w io.Writer, aside *misstepv1.SetAside) {
+	for _, owner := range slices.Sorted(maps.Keys(aside.GetByOwner())) {
+		one := aside.GetByOwner()[owner]
+		fmt.Fprintf(w, "\n%s is set aside since %s: %s\nlook at its machines, then let it back: misstep runners trust %q\n", owner,
+			one.GetAt().AsTime().Local().Format(time.DateTime), one.GetReason(), owner)
+	}
 }
 
 func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) error {
@@ -81,7 +95,7 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 			state = "no new work: " + why
 		}
 		if why := s.GetSetAside(); why != "" {
-			state = "set aside: " + why
+			state = "set aside" // the reason is below the table
 		}
 		if owned {
 			fmt.Fprintf(t, "%s\t", s.GetOwner())

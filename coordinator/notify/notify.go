@@ -1,5 +1,5 @@
 // Package notify tells people what happens to findings, by webhook and by mail: a new finding, a JDK that shows a finding for the
-// first time, a known bug that became quiet or came back, a reproduction that is done.
+// first time, a known bug that became quiet or came back, a reproduction that is done; and that an owner of runners is set aside.
 //
 // A Notifier compares, round by round, what a view of the store shows with what it noticed before, which the store keeps; so it
 // misses nothing that happens while no coordinator runs, and repeats nothing after a restart. Events wait in the store until they
@@ -27,10 +27,13 @@ const (
 	Back = misstepv1.StateBack
 	// ReproductionDone is a reproduction that ended, whatever its result.
 	ReproductionDone = "reproduction-done"
+	// OwnerSetAside is an owner of runners whose results differ from the others' beyond chance, so that its runners get no leases
+	// (package trust). It concerns admins.
+	OwnerSetAside = "owner-set-aside"
 )
 
 // Kinds lists the kinds of events in the order in which a message lists them.
-func Kinds() []string { return []string{NewFinding, NewOnJDK, Back, Quiet, ReproductionDone} }
+func Kinds() []string { return []string{NewFinding, NewOnJDK, Back, Quiet, ReproductionDone, OwnerSetAside} }
 
 // Sender delivers messages to one target.
 type Sender interface {

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,6 +18,8 @@ type Snapshot struct {
 	Findings []*misstepv1.Finding
 	// Done are the reproductions that no longer run.
 	Done []*misstepv1.Reproduction
+	// Aside are the owners of runners that are set aside.
+	Aside map[string]*misstepv1.OwnerSetAside
 }
 
 // Observe returns the events by which a snapshot differs from what was noticed before, in the order of Kinds, then by id, and notes
@@ -73,6 +76,7 @@ func Observe(state *misstepv1.NotifierState, seen Snapshot, now time.Time) []*mi
 			ReproductionId: r.GetId(), Detail: ending(r),
 		})
 	}
+	events = append(events, observeAside(state, seen.Aside)...)
 	if first {
 		return nil
 	}
@@ -83,6 +87,20 @@ func Observe(state *misstepv1.NotifierState, seen Snapshot, now time.Time) []*mi
 	slices.SortStableFunc(events, func(a, b *misstepv1.Event) int {
 		return slices.Index(order, a.GetKind()) - slices.Index(order, b.GetKind())
 	})
+	return events
+}
+
+// observeAside returns an event for each owner that was set aside since the last round.
+func observeAside(state *misstepv1.NotifierState, aside map[string]*misstepv1.OwnerSetAside) (events []*misstepv1.Event) {
+	before := state.GetAside()
+	state.Aside = map[string]*timestamppb.Timestamp{}
+	for _, owner := range slices.Sorted(maps.Keys(aside)) {
+		one := aside[owner]
+		state.Aside[owner] = one.GetAt()
+		if at, known := before[owner]; !known || !at.AsTime().Equal(one.GetAt().AsTime()) {
+			events = append(events, &misstepv1.Event{Kind: OwnerSetAside, Owner: owner, Detail: one.GetReason()})
+		}
+	}
 	return events
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -119,4 +120,26 @@ func TestObserveSaysHowAReproductionEnded(t *testing.T) {
 	assert.Equal(t, []string{
 		"shown in 9 of 10 tries (95 % interval 60 to 98 %)", "failed: it did not appear again", "cancelled",
 	}, details)
+}
+
+// An owner of runners that is set aside is told once, and again when it is set aside again.
+func TestOwnersThatAreSetAside(t *testing.T) {
+	state := &misstepv1.NotifierState{}
+	seen := func(by map[string]*misstepv1.OwnerSetAside) []*misstepv1.Event {
+		return Observe(state, Snapshot{Aside: by}, time.Unix(100, 0))
+	}
+	aside := func(at int64) *misstepv1.OwnerSetAside {
+		return &misstepv1.OwnerSetAside{Reason: "of 512 trials 0 showed findings", At: &timestamppb.Timestamp{Seconds: at}}
+	}
+	assert.Empty(t, seen(map[string]*misstepv1.OwnerSetAside{"runner a": aside(1)}), "what was there before")
+	events := seen(map[string]*misstepv1.OwnerSetAside{"runner a": aside(1), "runner b": aside(2)})
+	require.Len(t, events, 1)
+	assert.Equal(t, OwnerSetAside, events[0].GetKind())
+	assert.Equal(t, "runner b", events[0].GetOwner())
+	assert.Equal(t, "1 owner of runners set aside\n- owner of runners set aside: runner b: of 512 trials 0 showed findings; "+
+		"misstep runners trust lets it back\nMore: misstep findings list; misstep findings show ID\n",
+		Text(&misstepv1.Notification{Events: events}))
+	assert.Empty(t, seen(map[string]*misstepv1.OwnerSetAside{"runner b": aside(2)}))
+	assert.Empty(t, seen(nil))
+	assert.Len(t, seen(map[string]*misstepv1.OwnerSetAside{"runner b": aside(3)}), 1)
 }

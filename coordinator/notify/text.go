@@ -14,6 +14,7 @@ var words = map[string][2]string{
 	Back:             {"finding is back", "findings are back"},
 	Quiet:            {"finding became quiet", "findings became quiet"},
 	ReproductionDone: {"reproduction done", "reproductions done"},
+	OwnerSetAside:    {"owner of runners set aside", "owners of runners set aside"},
 }
 
 // Subject returns what a message says in a few words: "2 new findings, 1 reproduction done".
@@ -42,6 +43,10 @@ func Text(n *misstepv1.Notification) string {
 	var b strings.Builder
 	b.WriteString(Subject(n) + "\n")
 	for _, e := range n.GetEvents() {
+		if e.GetKind() == OwnerSetAside {
+			fmt.Fprintf(&b, "- %s: %s: %s; misstep runners trust lets it back\n", words[OwnerSetAside][0], e.GetOwner(), e.GetDetail())
+			continue
+		}
 		fmt.Fprintf(&b, "- %s: %s %s", words[e.GetKind()][0], e.GetFindingId(), e.GetTitle())
 		if len(e.GetJdks()) > 0 {
 			fmt.Fprintf(&b, " [%s]", strings.Join(e.GetJdks(), ", "))

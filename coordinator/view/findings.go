@@ -45,7 +45,8 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 	var marked []seen
 	for _, f := range all {
 		f.Example, f.ExampleRecipe = nil, nil
-		if !s.stored(f) {
+		f.Doubted = r.doubted(f)
+		if !s.stored(f) || s.Doubted && !f.GetDoubted() {
 			continue
 		}
 		hits := c.shown.hits(append([]string{f.GetId()}, f.GetAliases()...)...)
@@ -77,6 +78,7 @@ func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding,
 	if err != nil {
 		return nil, nil, err
 	}
+	f.Doubted = r.doubted(f)
 	addRates(f, hits, trials)
 	l := r.labelling(g)
 	if err := l.addLabel(tx, f, hits); err != nil {

@@ -75,6 +75,14 @@ func (g Groups) Findings() []*misstepv1.Finding {
 }
 
 func fold(f, alias *misstepv1.Finding) {
+	if len(alias.GetReportedBy()) == 0 || len(f.GetReportedBy()) == 0 { // of an older version: somebody unknown
+		f.ReportedBy = append(f.ReportedBy, "")
+	}
+	for _, owner := range alias.GetReportedBy() {
+		if !slices.Contains(f.GetReportedBy(), owner) {
+			f.ReportedBy = append(f.ReportedBy, owner)
+		}
+	}
 	f.Aliases = append(f.Aliases, alias.GetId())
 	if alias.GetFirstSeen().AsTime().Before(f.GetFirstSeen().AsTime()) {
 		f.FirstSeen = alias.GetFirstSeen()

@@ -33,6 +33,8 @@ type Selection struct {
 	Bug string
 	// State that they have on at least one JDK: misstepv1.StateQuiet or StateBack.
 	State string
+	// Doubted selects those that only owners of runners that are set aside have seen.
+	Doubted bool
 	// SeenSince is the earliest time at which they were last seen.
 	SeenSince time.Time
 	// Sort is one of Sorts; empty is new ones first, then the most recently seen.
@@ -45,6 +47,12 @@ func (s Selection) stored(f *misstepv1.Finding) bool {
 		(s.Kind == "" || s.Kind == f.GetSignature().GetKind()) &&
 		(s.Check == "" || s.Check == signature.CheckOf(f.GetSignature())) &&
 		!f.GetLastSeen().AsTime().Before(s.SeenSince)
+}
+
+// doubted reports whether only owners that are set aside have seen a finding.
+func (r Reader) doubted(f *misstepv1.Finding) bool {
+	return r.Aside != nil && len(f.GetReportedBy()) > 0 &&
+		!slices.ContainsFunc(f.GetReportedBy(), func(owner string) bool { return owner == "" || !r.Aside(owner) })
 }
 
 // labelled reports whether a finding matches by its label, which also lists its JDKs.

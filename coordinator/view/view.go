@@ -19,6 +19,8 @@ type Reader struct {
 	Fleet Fleet
 	// Known holds the known bugs that findings are labelled with.
 	Known known.Catalogue
+	// Aside reports whether an owner of runners is set aside; nil when none is.
+	Aside func(owner string) bool
 }
 
 // Fleet is the unstored knowledge about runners. It is safe for concurrent use.

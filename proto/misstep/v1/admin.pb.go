@@ -1425,7 +1425,9 @@ func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
 type ListRunnersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// runners that called within the last lease time, by id.
-	Runners       []*RunnerStatus `protobuf:"bytes,1,rep,name=runners,proto3" json:"runners,omitempty"`
+	Runners []*RunnerStatus `protobuf:"bytes,1,rep,name=runners,proto3" json:"runners,omitempty"`
+	// set_aside are the owners of runners that get no leases, whether their runners call or not.
+	SetAside      *SetAside `protobuf:"bytes,2,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1463,6 +1465,13 @@ func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
 	if x != nil {
 		return x.Runners
+	}
+	return nil
+}
+
+func (x *ListRunnersResponse) GetSetAside() *SetAside {
+	if x != nil {
+		return x.SetAside
 	}
 	return nil
 }
@@ -2109,7 +2118,9 @@ type ListFindingsRequest struct {
 	State string `protobuf:"bytes,11,opt,name=state,proto3" json:"state,omitempty"`
 	// shared lists, instead of the findings of the call's project, those of all other projects that are shared or that name the
 	// caller; campaign_id must be empty then. They have their projects, and no campaigns. ListBugs takes no shared.
-	Shared        bool `protobuf:"varint,30,opt,name=shared,proto3" json:"shared,omitempty"`
+	Shared bool `protobuf:"varint,30,opt,name=shared,proto3" json:"shared,omitempty"`
+	// doubted restricts to findings that only owners of runners that are set aside have seen.
+	Doubted       bool `protobuf:"varint,70,opt,name=doubted,proto3" json:"doubted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2224,6 +2235,13 @@ func (x *ListFindingsRequest) GetState() string {
 func (x *ListFindingsRequest) GetShared() bool {
 	if x != nil {
 		return x.Shared
+	}
+	return false
+}
+
+func (x *ListFindingsRequest) GetDoubted() bool {
+	if x != nil {
+		return x.Doubted
 	}
 	return false
 }
@@ -4430,9 +4448,10 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\tLeftEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x14\n" +
-	"\x12ListRunnersRequest\"I\n" +
+	"\x12ListRunnersRequest\"|\n" +
 	"\x13ListRunnersResponse\x122\n" +
-	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xf9\x01\n" +
+	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\x121\n" +
+	"\tset_aside\x18\x02 \x01(\v2\x14.misstep.v1.SetAsideR\bsetAside\"\xf9\x01\n" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
@@ -4483,7 +4502,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1c.misstep.v1.CoordinatorStateR\x05value:\x028\x01\"r\n" +
 	"\x10CoordinatorState\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x122\n" +
-	"\arunners\x18\x02 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xcb\x02\n" +
+	"\arunners\x18\x02 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\"\xe5\x02\n" +
 	"\x13ListFindingsRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
 	"campaignId\x12\x12\n" +
@@ -4499,7 +4518,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x03bug\x18\n" +
 	" \x01(\tR\x03bug\x12\x14\n" +
 	"\x05state\x18\v \x01(\tR\x05state\x12\x16\n" +
-	"\x06shared\x18\x1e \x01(\bR\x06shared\"\x85\x01\n" +
+	"\x06shared\x18\x1e \x01(\bR\x06shared\x12\x18\n" +
+	"\adoubted\x18F \x01(\bR\adoubted\"\x85\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
 	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
@@ -4815,109 +4835,110 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	19, // 20: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
 	71, // 21: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
 	22, // 22: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	83, // 23: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	79, // 24: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	72, // 25: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	79, // 26: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	84, // 27: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	79, // 28: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
-	29, // 29: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	73, // 30: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	74, // 31: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	75, // 32: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	79, // 33: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	22, // 34: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	82, // 35: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	85, // 36: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	32, // 37: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	36, // 38: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	86, // 39: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	79, // 40: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	79, // 41: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	85, // 42: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	87, // 43: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	79, // 44: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	88, // 45: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	89, // 46: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	89, // 47: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	89, // 48: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	89, // 49: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	51, // 50: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	84, // 51: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	90, // 52: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	91, // 53: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	92, // 54: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	93, // 55: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	82, // 56: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	62, // 57: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	62, // 58: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	86, // 59: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	94, // 60: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	79, // 61: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	79, // 62: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	95, // 63: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	86, // 64: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	82, // 65: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	96, // 66: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	97, // 67: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	97, // 68: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	26, // 69: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	31, // 70: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 71: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 72: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 73: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	49, // 74: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	13, // 75: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	15, // 76: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	20, // 77: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	17, // 78: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	23, // 79: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	32, // 80: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	34, // 81: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	37, // 82: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	39, // 83: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	41, // 84: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	43, // 85: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	45, // 86: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	47, // 87: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	63, // 88: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	65, // 89: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	67, // 90: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	52, // 91: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	54, // 92: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	56, // 93: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	58, // 94: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	60, // 95: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 96: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 97: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 98: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	50, // 99: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	14, // 100: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	16, // 101: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	21, // 102: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	18, // 103: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	24, // 104: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	33, // 105: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	35, // 106: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	38, // 107: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	40, // 108: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	42, // 109: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	44, // 110: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	46, // 111: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	48, // 112: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	64, // 113: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	66, // 114: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	68, // 115: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	53, // 116: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	55, // 117: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	57, // 118: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	59, // 119: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	61, // 120: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	96, // [96:121] is the sub-list for method output_type
-	71, // [71:96] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	25, // 23: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
+	83, // 24: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	79, // 25: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	72, // 26: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	79, // 27: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	84, // 28: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	79, // 29: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	29, // 30: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	73, // 31: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	74, // 32: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	75, // 33: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	79, // 34: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	22, // 35: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	82, // 36: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	85, // 37: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	32, // 38: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	36, // 39: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	86, // 40: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	79, // 41: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	79, // 42: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	85, // 43: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	87, // 44: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	79, // 45: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	88, // 46: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	89, // 47: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	89, // 48: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	89, // 49: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	89, // 50: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	51, // 51: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	84, // 52: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	90, // 53: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	91, // 54: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	92, // 55: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	93, // 56: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	82, // 57: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	62, // 58: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	62, // 59: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	86, // 60: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	94, // 61: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	79, // 62: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	79, // 63: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	95, // 64: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	86, // 65: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	82, // 66: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	96, // 67: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	97, // 68: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	97, // 69: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	26, // 70: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	31, // 71: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 72: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 73: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 74: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	49, // 75: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	13, // 76: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	15, // 77: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	20, // 78: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	17, // 79: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	23, // 80: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	32, // 81: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	34, // 82: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	37, // 83: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	39, // 84: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	41, // 85: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	43, // 86: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	45, // 87: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	47, // 88: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	63, // 89: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	65, // 90: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	67, // 91: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	52, // 92: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	54, // 93: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	56, // 94: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	58, // 95: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	60, // 96: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 97: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 98: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 99: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	50, // 100: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	14, // 101: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	16, // 102: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	21, // 103: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	18, // 104: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	24, // 105: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	33, // 106: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	35, // 107: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	38, // 108: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	40, // 109: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	42, // 110: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	44, // 111: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	46, // 112: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	48, // 113: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	64, // 114: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	66, // 115: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	68, // 116: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	53, // 117: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	55, // 118: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	57, // 119: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	59, // 120: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	61, // 121: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	97, // [97:122] is the sub-list for method output_type
+	72, // [72:97] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }

@@ -130,7 +130,12 @@ type Finding struct {
 	// visibility that is in force; absent when its project sees it and nobody else. Stored findings have none.
 	Visibility *FindingVisibility `protobuf:"bytes,30,opt,name=visibility,proto3" json:"visibility,omitempty"`
 	// project that shares it, when it is not that of the call; empty otherwise.
-	Project       string `protobuf:"bytes,31,opt,name=project,proto3" json:"project,omitempty"`
+	Project string `protobuf:"bytes,31,opt,name=project,proto3" json:"project,omitempty"`
+	// reported_by has the owners of the runners whose trials showed it, at most 32; "" stands for all of whom nothing is known, as
+	// where the coordinator does not authenticate.
+	ReportedBy []string `protobuf:"bytes,70,rep,name=reported_by,json=reportedBy,proto3" json:"reported_by,omitempty"`
+	// doubted means that all of these owners are set aside now (see TrustOwner): nobody else has seen it.
+	Doubted       bool `protobuf:"varint,71,opt,name=doubted,proto3" json:"doubted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +329,20 @@ func (x *Finding) GetProject() string {
 		return x.Project
 	}
 	return ""
+}
+
+func (x *Finding) GetReportedBy() []string {
+	if x != nil {
+		return x.ReportedBy
+	}
+	return nil
+}
+
+func (x *Finding) GetDoubted() bool {
+	if x != nil {
+		return x.Doubted
+	}
+	return false
 }
 
 // FindingVisibility is what somebody decided about who sees a finding, and all that were merged into it.
@@ -1317,7 +1336,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xad\a\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xe8\a\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -1347,7 +1366,10 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"visibility\x18\x1e \x01(\v2\x1d.misstep.v1.FindingVisibilityR\n" +
 	"visibility\x12\x18\n" +
-	"\aproject\x18\x1f \x01(\tR\aproject\"\x91\x02\n" +
+	"\aproject\x18\x1f \x01(\tR\aproject\x12\x1f\n" +
+	"\vreported_by\x18F \x03(\tR\n" +
+	"reportedBy\x12\x18\n" +
+	"\adoubted\x18G \x01(\bR\adoubted\"\x91\x02\n" +
 	"\x11FindingVisibility\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x126\n" +

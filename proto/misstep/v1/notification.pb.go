@@ -99,7 +99,7 @@ func (x *Notification) GetOmitted() map[string]uint64 {
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// kind: "new-finding", "new-on-jdk" (a JDK showed it that had not yet), "quiet" or "back" (see FindingState),
-	// or "reproduction-done".
+	// "reproduction-done", or "owner-set-aside" (see SetAside).
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// time at which the coordinator noticed it.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
@@ -113,12 +113,14 @@ type Event struct {
 	Jdks []string `protobuf:"bytes,6,rep,name=jdks,proto3" json:"jdks,omitempty"`
 	// hits is the number of trials that showed the finding.
 	Hits uint64 `protobuf:"varint,7,opt,name=hits,proto3" json:"hits,omitempty"`
-	// detail in one line: why a finding is quiet or back, or how a reproduction ended.
+	// detail in one line: why a finding is quiet or back, how a reproduction ended, or why an owner is set aside.
 	Detail string `protobuf:"bytes,8,opt,name=detail,proto3" json:"detail,omitempty"`
 	// reproduction_id of the reproduction that is done.
 	ReproductionId string `protobuf:"bytes,9,opt,name=reproduction_id,json=reproductionId,proto3" json:"reproduction_id,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// owner of runners that was set aside.
+	Owner         string `protobuf:"bytes,10,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Event) Reset() {
@@ -214,6 +216,13 @@ func (x *Event) GetReproductionId() string {
 	return ""
 }
 
+func (x *Event) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // NotifierState is what a notifier remembers between two rounds; the store keeps it.
 type NotifierState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -224,7 +233,9 @@ type NotifierState struct {
 	// targets by name.
 	Targets map[string]*TargetState `protobuf:"bytes,3,rep,name=targets,proto3" json:"targets,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// started is when the first round recorded what there was; what is older causes no events.
-	Started       *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
+	Started *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started,proto3" json:"started,omitempty"`
+	// aside are the owners of runners whose setting aside was noticed, and when they were set aside.
+	Aside         map[string]*timestamppb.Timestamp `protobuf:"bytes,5,rep,name=aside,proto3" json:"aside,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -283,6 +294,13 @@ func (x *NotifierState) GetTargets() map[string]*TargetState {
 func (x *NotifierState) GetStarted() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Started
+	}
+	return nil
+}
+
+func (x *NotifierState) GetAside() map[string]*timestamppb.Timestamp {
+	if x != nil {
+		return x.Aside
 	}
 	return nil
 }
@@ -428,7 +446,7 @@ const file_misstep_v1_notification_proto_rawDesc = "" +
 	"\aomitted\x18\x04 \x03(\v2%.misstep.v1.Notification.OmittedEntryR\aomitted\x1a:\n" +
 	"\fOmittedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x84\x02\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x9a\x02\n" +
 	"\x05Event\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1d\n" +
@@ -439,18 +457,25 @@ const file_misstep_v1_notification_proto_rawDesc = "" +
 	"\x04jdks\x18\x06 \x03(\tR\x04jdks\x12\x12\n" +
 	"\x04hits\x18\a \x01(\x04R\x04hits\x12\x16\n" +
 	"\x06detail\x18\b \x01(\tR\x06detail\x12'\n" +
-	"\x0freproduction_id\x18\t \x01(\tR\x0ereproductionId\"\xa0\x03\n" +
+	"\x0freproduction_id\x18\t \x01(\tR\x0ereproductionId\x12\x14\n" +
+	"\x05owner\x18\n" +
+	" \x01(\tR\x05owner\"\xb2\x04\n" +
 	"\rNotifierState\x12C\n" +
 	"\bfindings\x18\x01 \x03(\v2'.misstep.v1.NotifierState.FindingsEntryR\bfindings\x12$\n" +
 	"\rreproductions\x18\x02 \x03(\tR\rreproductions\x12@\n" +
 	"\atargets\x18\x03 \x03(\v2&.misstep.v1.NotifierState.TargetsEntryR\atargets\x124\n" +
-	"\astarted\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x1aW\n" +
+	"\astarted\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\astarted\x12:\n" +
+	"\x05aside\x18\x05 \x03(\v2$.misstep.v1.NotifierState.AsideEntryR\x05aside\x1aW\n" +
 	"\rFindingsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
 	"\x05value\x18\x02 \x01(\v2\x1a.misstep.v1.NoticedFindingR\x05value:\x028\x01\x1aS\n" +
 	"\fTargetsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.misstep.v1.TargetStateR\x05value:\x028\x01\"V\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.misstep.v1.TargetStateR\x05value:\x028\x01\x1aT\n" +
+	"\n" +
+	"AsideEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\"V\n" +
 	"\x0eNoticedFinding\x12\x12\n" +
 	"\x04jdks\x18\x01 \x03(\tR\x04jdks\x120\n" +
 	"\x06states\x18\x02 \x03(\v2\x18.misstep.v1.FindingStateR\x06states\"\xc1\x01\n" +
@@ -472,7 +497,7 @@ func file_misstep_v1_notification_proto_rawDescGZIP() []byte {
 	return file_misstep_v1_notification_proto_rawDescData
 }
 
-var file_misstep_v1_notification_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_misstep_v1_notification_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_misstep_v1_notification_proto_goTypes = []any{
 	(*Notification)(nil),          // 0: misstep.v1.Notification
 	(*Event)(nil),                 // 1: misstep.v1.Event
@@ -482,28 +507,31 @@ var file_misstep_v1_notification_proto_goTypes = []any{
 	nil,                           // 5: misstep.v1.Notification.OmittedEntry
 	nil,                           // 6: misstep.v1.NotifierState.FindingsEntry
 	nil,                           // 7: misstep.v1.NotifierState.TargetsEntry
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(*FindingState)(nil),          // 9: misstep.v1.FindingState
+	nil,                           // 8: misstep.v1.NotifierState.AsideEntry
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
+	(*FindingState)(nil),          // 10: misstep.v1.FindingState
 }
 var file_misstep_v1_notification_proto_depIdxs = []int32{
-	8,  // 0: misstep.v1.Notification.created:type_name -> google.protobuf.Timestamp
+	9,  // 0: misstep.v1.Notification.created:type_name -> google.protobuf.Timestamp
 	1,  // 1: misstep.v1.Notification.events:type_name -> misstep.v1.Event
 	5,  // 2: misstep.v1.Notification.omitted:type_name -> misstep.v1.Notification.OmittedEntry
-	8,  // 3: misstep.v1.Event.time:type_name -> google.protobuf.Timestamp
+	9,  // 3: misstep.v1.Event.time:type_name -> google.protobuf.Timestamp
 	6,  // 4: misstep.v1.NotifierState.findings:type_name -> misstep.v1.NotifierState.FindingsEntry
 	7,  // 5: misstep.v1.NotifierState.targets:type_name -> misstep.v1.NotifierState.TargetsEntry
-	8,  // 6: misstep.v1.NotifierState.started:type_name -> google.protobuf.Timestamp
-	9,  // 7: misstep.v1.NoticedFinding.states:type_name -> misstep.v1.FindingState
-	0,  // 8: misstep.v1.TargetState.waiting:type_name -> misstep.v1.Notification
-	0,  // 9: misstep.v1.TargetState.sending:type_name -> misstep.v1.Notification
-	8,  // 10: misstep.v1.TargetState.next:type_name -> google.protobuf.Timestamp
-	3,  // 11: misstep.v1.NotifierState.FindingsEntry.value:type_name -> misstep.v1.NoticedFinding
-	4,  // 12: misstep.v1.NotifierState.TargetsEntry.value:type_name -> misstep.v1.TargetState
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	9,  // 6: misstep.v1.NotifierState.started:type_name -> google.protobuf.Timestamp
+	8,  // 7: misstep.v1.NotifierState.aside:type_name -> misstep.v1.NotifierState.AsideEntry
+	10, // 8: misstep.v1.NoticedFinding.states:type_name -> misstep.v1.FindingState
+	0,  // 9: misstep.v1.TargetState.waiting:type_name -> misstep.v1.Notification
+	0,  // 10: misstep.v1.TargetState.sending:type_name -> misstep.v1.Notification
+	9,  // 11: misstep.v1.TargetState.next:type_name -> google.protobuf.Timestamp
+	3,  // 12: misstep.v1.NotifierState.FindingsEntry.value:type_name -> misstep.v1.NoticedFinding
+	4,  // 13: misstep.v1.NotifierState.TargetsEntry.value:type_name -> misstep.v1.TargetState
+	9,  // 14: misstep.v1.NotifierState.AsideEntry.value:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_notification_proto_init() }
@@ -518,7 +546,7 @@ func file_misstep_v1_notification_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_notification_proto_rawDesc), len(file_misstep_v1_notification_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
