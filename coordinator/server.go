@@ -242,9 +242,8 @@ func (s *Server) notifier() *notify.Notifier {
 	}
 }
 
-// snapshot returns what notifications are about: what happens in the default project, and which owners of runners are set aside. Targets are the coordinator's, and who reads
-// them may have no role elsewhere. Whoever reads them is nobody in particular, from whom each finding that is private or under an
-// embargo is hidden; when an embargo ends, the finding is a new one.
+// snapshot returns what notifications are about: what happens in the default project, and which owners of runners are set aside.
+// Targets are the coordinator's, and who reads them may have no role elsewhere.
 func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
 	tx := scoped.See(scoped.In(whole, projects.Default), visibility.Reader{}, s.config.Clock())
 	findings, _, err := s.view.Findings(tx, view.Selection{})
@@ -256,9 +255,10 @@ func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
 		return notify.Snapshot{}, err
 	}
 	aside, err := setAside(whole)
-	return notify.Snapshot{Findings: findings, Aside: aside.GetByOwner(), Done: slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool {
+	done := slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool {
 		return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
-	})}, err
+	})
+	return notify.Snapshot{Findings: findings, Done: done, Aside: aside.GetByOwner()}, err
 }
 
 // Tick expires overdue leases, ends campaigns and reproductions whose time is over, and runs the schedules that are due. On a

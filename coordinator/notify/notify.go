@@ -33,7 +33,9 @@ const (
 )
 
 // Kinds lists the kinds of events in the order in which a message lists them.
-func Kinds() []string { return []string{NewFinding, NewOnJDK, Back, Quiet, ReproductionDone, OwnerSetAside} }
+func Kinds() []string {
+	return []string{NewFinding, NewOnJDK, Back, Quiet, ReproductionDone, OwnerSetAside}
+}
 
 // Sender delivers messages to one target.
 type Sender interface {
