@@ -31,7 +31,7 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report,
 	}
 	p := f.Proto
 	p.LastSeen = timestamppb.New(now)
-	noteReporter(p, o.GetReportedBy(), isNew)
+	noteReporter(p, r.outcome.GetReportedBy(), isNew)
 	if !slices.Contains(p.GetCampaigns(), l.Job.Campaign) {
 		p.Campaigns = append(p.GetCampaigns(), l.Job.Campaign)
 	}
