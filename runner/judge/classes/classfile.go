@@ -56,6 +56,9 @@ func Parse(data []byte) (*Class, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrClass, err)
 	}
+	if c.Interface { // its file names Object, the JVM no superclass (JNI GetSuperclass), and so does the agent
+		c.Super = ""
+	}
 	r.skip(2 * int(r.u2())) // the interfaces
 	for range r.u2() {      // the fields
 		r.skip(6)

@@ -98,6 +98,14 @@ func example() []byte {
 		b.code(accStatic, "<clinit>", "()V", []byte{177}, 0, 3))
 }
 
+// An interface has no superclass, as the JVM and the agent see it.
+func TestClassFileOfAnInterface(t *testing.T) {
+	c, err := Parse(newBuilder().file("p/Shape", "java/lang/Object", accInterface|0x0401))
+	require.NoError(t, err)
+	assert.True(t, c.Interface)
+	assert.Empty(t, c.Super)
+}
+
 func TestClassFile(t *testing.T) {
 	c, err := Parse(example())
 	require.NoError(t, err)

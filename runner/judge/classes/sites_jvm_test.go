@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestClassFilesSayWhatTheAgentSays(t *testing.T) {
 				}
 				for _, found := range p.Find(c.Name) {
 					same++
-					require.Equal(t, linesOf(c), linesOf(found.SiteClass), c.Name)
+					require.Equal(t, linesOf(withoutOverpasses(c, found)), linesOf(found.SiteClass), c.Name)
 				}
 			}
 			t.Logf("%d of %d classes are in class files", same, all)
@@ -57,6 +58,19 @@ func TestClassFilesSayWhatTheAgentSays(t *testing.T) {
 		})
 	}
 }
+
+// withoutOverpasses leaves out the methods that the VM adds to a class without an implementation of an interface's (HotSpot
+// defaultMethods.cpp); JVMTI shows them on 8.
+func withoutOverpasses(c agent.SiteClass, file *Class) agent.SiteClass {
+	c.Methods = slices.DeleteFunc(slices.Clone(c.Methods), func(m agent.SiteMethod) bool {
+		return !file.Has(m.Name, m.Descriptor) && slices.ContainsFunc(m.Code, func(s agent.Site) bool {
+			return s.Target >= 0 && slices.Contains(overpassErrors, c.Targets[s.Target].Owner)
+		})
+	})
+	return c
+}
+
+var overpassErrors = []string{"java/lang/AbstractMethodError", "java/lang/IncompatibleClassChangeError"}
 
 // linesOf returns what matters of a class, whatever the order of its methods and targets is.
 func linesOf(c agent.SiteClass) map[string]string {
