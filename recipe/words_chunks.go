@@ -14,6 +14,7 @@ const (
 	RuleMillisecondClock      = "millisecond-clock"
 	RuleSampledBeforeRotation = "sampled-before-rotation"
 	RuleEndedBeforeRotation   = "ended-before-rotation"
+	RuleWrittenAtRotation     = "written-at-rotation"
 )
 
 var (
@@ -67,6 +68,10 @@ var (
 			"an event has its time before it is written, and a chunk began in between: events of compiler threads, thread dumps, " +
 				"and of each thread one event that Java code writes",
 			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; jdk.jfr EventWriter.java; measured on 21, 25 and 28",
+		},
+		{
+			RuleWrittenAtRotation, "the rotation itself writes the event, with the time at which it does so",
+			"HotSpot jfrDeprecationEventWriter.cpp, from JDK 22 on",
 		},
 	}
 )

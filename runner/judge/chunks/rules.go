@@ -44,6 +44,10 @@ var transitioning = []string{
 	"jdk.Compilation", "jdk.CompilerPhase", "jdk.CompilerInlining", "jdk.CompilationFailure", "jdk.ThreadDump",
 }
 
+// deprecated is the event of calls of deprecated methods. Rotations write all of them that have been since the JVM began, with the
+// time at which they do so (HotSpot jfrDeprecationEventWriter.cpp: write_event).
+const deprecated = "jdk.DeprecatedInvocation"
+
 // millisecond is that of the clock, in nanoseconds; rounding is how far a chunk's times may be from whole ones: before JDK 14
 // milliseconds are multiplied by a double (HotSpot jfrChunkState.cpp, update_start_nanos; jfrTimeConverter.cpp,
 // NANOS_PER_MILLISEC), whose values are 256 apart near the nanoseconds since the epoch.
@@ -64,6 +68,8 @@ func timeRule(c *recording.Chunk, w *recording.Window, field string, outside int
 		return recipe.RuleMillisecondClock
 	case field == sideBefore && slices.Contains(sampled, w.Type):
 		return recipe.RuleSampledBeforeRotation
+	case field == sideAfter && w.Type == deprecated:
+		return recipe.RuleWrittenAtRotation
 	case field == sideBefore && slices.Contains(transitioning, w.Type):
 		return recipe.RuleEndedBeforeRotation
 	}
