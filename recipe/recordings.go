@@ -78,7 +78,7 @@ var ofRecordings = []Check{
 		Slot: NoSlot, Sites: true, Profilers: anyProfiler, Share: 1, ShareOf: "the edges of the recording's stack traces",
 		Suspect: "every sampler", Trusted: "bytecode", At: "wherever an event has a stack trace",
 		Expected: "each frame of an event's stack trace has been called by the instruction at the bci of the frame below.",
-		Rules:    []string{"vm-upcall", "method-handle", "native-caller", "retransformed"},
+		Rules:    []string{"vm-upcall", "method-handle", "native-caller", "stack-filter", "retransformed"},
 		Kinds:    []string{"impossible-edge"},
 		Reasons:  []string{"unknown-method"},
 	},
@@ -86,7 +86,7 @@ var ofRecordings = []Check{
 
 // recordedRules, recordedReasons and recordedKinds are words of these checks that are no words of the agent's.
 var (
-	recordedRules   = slices.Concat(shadowRules, chunkRules, samplersRules)
+	recordedRules   = slices.Concat(shadowRules, chunkRules, samplersRules, edgesRules)
 	recordedReasons = slices.Concat(shadowReasons, samplersReasons)
 	recordedKinds   = chunkKinds
 )

@@ -20,7 +20,7 @@ type Input struct {
 	Program *Program
 	// Profiler made the recordings: recipe.ProfilerJFR, or recipe.ProfilerAsync by one Walker for all events; JFR's is empty.
 	Profiler, Walker string
-	// Feature version of the JDK.
+	// Feature version of the JDK, 0 where it is not known.
 	Feature int
 	// Limit is the number of mismatch records that are kept; further ones are counted.
 	Limit int
@@ -128,6 +128,11 @@ func (j *Judge) event(e *recording.Event) {
 	}
 	j.traces[v.weakest]++
 	for _, callee := range v.impossible {
+		if j.filtered(e.Type, v.frames[callee+1]) {
+			j.edges[Nothing]--
+			j.edges[Filtered]++
+			continue
+		}
 		j.keep(e, v.frames, callee)
 	}
 }
@@ -136,7 +141,11 @@ func (j *Judge) event(e *recording.Event) {
 func (j *Judge) judge(s *recording.Stack) *verdict {
 	v := &verdict{}
 	for i := range s.Frames {
-		if m := s.Frames[i].Method; m == nil || m.Descriptor != pseudo {
+		m := s.Frames[i].Method
+		if unnamed(m) {
+			m = nil
+		}
+		if m == nil || m.Descriptor != pseudo {
 			v.frames = append(v.frames, frame{j.methodOf(m), s.Frames[i].BCI})
 		}
 	}
@@ -154,6 +163,12 @@ func (j *Judge) judge(s *recording.Stack) *verdict {
 // pseudo is the descriptor of async-profiler's frames that are no methods: native and kernel functions, stubs, errors
 // (flightRecorder.cpp: Lookup). What the VM's code between two Java frames has called is the edge between these.
 const pseudo = "()L;"
+
+// unnamed reports whether a frame is one of Java of which async-profiler does not know the method: the JVM gave it no id, as of a
+// class that is being loaded, or the id is no longer one (lookup.cpp: Lookup::resolveMethod).
+func unnamed(m *recording.Method) bool {
+	return m != nil && m.Descriptor == pseudo && (m.Name == "unknown" || m.Name == "stale_jmethodID")
+}
 
 // methodOf returns the method of a frame; nil is a method that the chunk lacks.
 func (j *Judge) methodOf(m *recording.Method) *method {
@@ -202,11 +217,12 @@ func (j *Judge) Verdicts() judge.Verdicts {
 
 // rules of the explanations that tolerate an edge (recipe.Words).
 var rules = map[Explanation]string{
-	Upcall: "vm-upcall", MethodHandle: "method-handle", NativeCaller: "native-caller", Redefined: "retransformed",
+	Upcall: "vm-upcall", MethodHandle: "method-handle", NativeCaller: "native-caller", Filtered: "stack-filter",
+	Redefined: "retransformed",
 }
 
 // names of the explanations, as the agent's log has them for the check edges.
-var names = [explanations]string{"call", "vm-upcall", "method-handle", "native-caller", "redefined", "unknown", "impossible"}
+var names = [explanations]string{"call", "vm-upcall", "method-handle", "native-caller", "stack-filter", "redefined", "unknown", "impossible"}
 
 func (t tally) String() string {
 	var b strings.Builder

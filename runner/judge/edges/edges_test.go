@@ -359,7 +359,7 @@ func TestLazyProgram(t *testing.T) {
 		}
 		return found
 	}
-	whole, lazy := NewProgram(sites), NewLazyProgram(find, []string{"Rewritten"})
+	whole, lazy := NewProgram(sites), NewLazyProgram(find, []string{"Rewritten"}, nil)
 	for _, caller := range sites.Classes {
 		for _, m := range caller.Methods {
 			for _, callee := range sites.Classes {
@@ -382,4 +382,29 @@ func TestLazyProgram(t *testing.T) {
 	}
 	assert.Contains(t, asked, "Main")
 	assert.True(t, lazy.node("Rewritten").redefined)
+}
+
+// What extends a class that is rewritten is rewritten as well, and what does not is not.
+func TestRewrittenClasses(t *testing.T) {
+	files := map[string]agent.SiteClass{
+		"Event": {Name: "Event", Super: "Object"}, "Happened": {Name: "Happened", Super: "Event"},
+		"Deeper": {Name: "Deeper", Super: "Happened"}, "Other": {Name: "Other", Super: "Object"},
+		"Round": {Name: "Round", Super: "Round"},
+	}
+	for name, c := range files {
+		c.Methods = []agent.SiteMethod{{Name: "commit", Descriptor: "()V"}}
+		files[name] = c
+	}
+	p := NewLazyProgram(func(name string) []agent.SiteClass {
+		if c, is := files[name]; is {
+			return []agent.SiteClass{c}
+		}
+		return nil
+	}, nil, []string{"Event"})
+	callee := p.method("Other", "commit", "()V")
+	for name, want := range map[string]Explanation{
+		"Event": Redefined, "Happened": Redefined, "Deeper": Redefined, "Other": Unknown, "Round": Unknown,
+	} {
+		assert.Equal(t, want, p.explain(p.method(name, "commit", "()V"), 3, callee), name)
+	}
 }

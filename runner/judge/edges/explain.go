@@ -16,6 +16,7 @@ const (
 	Upcall                          // the VM may call this method from there
 	MethodHandle                    // a method handle's call of this shape
 	NativeCaller                    // a native method may call anything
+	Filtered                        // JFR leaves out the frames between, of this type of event
 	Redefined                       // the caller's class was redefined: the frame may run another version
 	Unknown                         // caller or callee is not known
 	Nothing
@@ -94,9 +95,11 @@ func (p *Program) maySelect(opcode uint8, t *target, callee *version) bool {
 	return p.mayExtend(owner, has) || opcode != opInvokestatic && p.mayExtend(has, owner)
 }
 
+// deepest is the number of superclasses that are looked at: names of classes that differ may lead round.
+const deepest = 256
+
 // mayExtend reports whether a class may be another one or extend it. What is not known may.
 func (p *Program) mayExtend(sub, super *class) bool {
-	const deepest = 256
 	for range deepest {
 		p.know(sub)
 		switch {

@@ -2,6 +2,7 @@ package edges
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"misstep/agent"
@@ -12,6 +13,8 @@ type Program struct {
 	classes map[string]*class
 	// find returns the classes of a name when the first edge needs them; nil if all are known.
 	find func(name string) []agent.SiteClass
+	// rewritten are classes that are redefined with all that extend them.
+	rewritten []*class
 }
 
 // class is everything that is known of the classes of one name: a class may have been redefined, and several loaders may each have
@@ -75,10 +78,14 @@ func NewProgram(sites agent.Sites) *Program {
 }
 
 // NewLazyProgram returns a program whose classes are looked up by their names, with dots, when an edge first needs them: each name is
-// asked for once. Of those that were redefined, frames may run a version that is not found.
-func NewLazyProgram(find func(name string) []agent.SiteClass, redefined []string) *Program {
+// asked for once. Of those that were redefined, and of those that are or extend a rewritten one, frames may run a version that is
+// not found.
+func NewLazyProgram(find func(name string) []agent.SiteClass, redefined, rewritten []string) *Program {
 	p := NewProgram(agent.Sites{Redefined: redefined})
 	p.find = find
+	for _, name := range rewritten {
+		p.rewritten = append(p.rewritten, p.node(name))
+	}
 	return p
 }
 
@@ -91,6 +98,24 @@ func (p *Program) know(c *class) {
 	for _, found := range p.find(c.name) {
 		p.add(&found)
 	}
+	if slices.ContainsFunc(p.rewritten, func(base *class) bool { return p.extends(c, base) }) {
+		c.redefined = true
+	}
+}
+
+// extends reports whether a class is another one or is known to extend it.
+func (p *Program) extends(sub, super *class) bool {
+	for range deepest {
+		switch {
+		case sub == super:
+			return true
+		case sub.super == nil:
+			return false
+		}
+		sub = sub.super
+		p.know(sub)
+	}
+	return false
 }
 
 // node returns the class of a name, made if there is none.
@@ -144,13 +169,19 @@ func (p *Program) add(from *agent.SiteClass) {
 	}
 }
 
+// lookup returns what is known of a class, nil for nothing. The class's name is a recording's.
+func (p *Program) lookup(name string) *class {
+	if p.find == nil {
+		return p.classes[canonical(name)]
+	}
+	c := p.node(name)
+	p.know(c)
+	return c
+}
+
 // method returns the versions of a method, none for an unknown one. The class's name is a recording's.
 func (p *Program) method(class, name, descriptor string) []*version {
-	c := p.classes[canonical(class)]
-	if p.find != nil {
-		c = p.node(class)
-		p.know(c)
-	}
+	c := p.lookup(class)
 	if c == nil {
 		return nil
 	}

@@ -110,8 +110,8 @@ public class Events {
     }
     try {
       sink = ((Object[]) sink)[0].equals(null) ? null : (Comparable<?>) sink;
-    } catch (ClassCastException | NullPointerException e) {
-      sink = e;
+    } catch (ClassCastException | NullPointerException | ArrayIndexOutOfBoundsException e) {
+      sink = e; // compiled code throws exceptions without a stack trace (OmitStackTraceInFastThrow)
     }
   }
 
