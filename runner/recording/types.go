@@ -128,7 +128,8 @@ type Lost struct {
 	Samples    int64
 }
 
-// Setting is the value of a setting of an event type, as of the time of the chunk.
+// Setting is the value of a setting of an event type, as of the time of the chunk. What the JVM says of itself comes as one: the
+// type is jdk.JVMInformation, the name that of its field jvmVersion.
 type Setting struct{ Type, Name, Value string }
 
 // Pool counts the constants of one type in a chunk.

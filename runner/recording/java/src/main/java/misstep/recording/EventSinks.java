@@ -22,6 +22,7 @@ import org.openjdk.jmc.flightrecorder.parser.ValueField;
  */
 final class EventSinks implements IParserExtension, IEventSinkFactory {
   private static final String SETTING = "jdk.ActiveSetting";
+  private static final String JVM = "jdk.JVMInformation";
 
   private final ChunkHeader header;
   private final StreamWriter out;
@@ -80,6 +81,7 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
   private IEventSink sink(String type, Fields fields) {
     return switch (type) {
       case SETTING -> values -> setting(fields, values);
+      case JVM -> values -> jvm(fields, values);
       case Summary.DATA_LOSS -> values -> summary.lostBytes(fields.number(values, "amount"));
       case Summary.SAMPLES_LOST -> values -> lost(fields, values);
       default -> fields.has("stackTrace") ? values -> event(type, fields, values) : values -> {};
@@ -91,6 +93,13 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
     int type = tables.string(id instanceof LabeledIdentifier l ? l.getInterfaceId() : null);
     int name = tables.string(fields.string(values, "name"));
     int value = tables.string(fields.string(values, "value"));
+    out.unsigned(type).unsigned(name).unsigned(value).end('G');
+  }
+
+  private void jvm(Fields fields, Object[] values) {
+    int type = tables.string(JVM);
+    int name = tables.string("jvmVersion");
+    int value = tables.string(fields.string(values, "jvmVersion"));
     out.unsigned(type).unsigned(name).unsigned(value).end('G');
   }
 

@@ -76,7 +76,10 @@ final class RecordingReader {
       problem(
           ProblemKind.LAYOUT,
           offset,
-          "the format of the chunk has version " + header.major() + "; known are 1 and 2");
+          "the format of the chunk has version "
+              + header.major()
+              + "; known are 1 and 2"
+              + (header.major() == 0 ? ", JDK 7 and 8 before 8u262 write 0" : ""));
       return 0;
     }
     long declared = header.size();
