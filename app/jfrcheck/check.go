@@ -58,7 +58,7 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 	counting := newSamples()
 	list := []consumer{&chunkOrder{chunks.New(mostFaults, recipe.ProfilerJFR)}, newFrames(), newSites()}
 	if !path.Empty() {
-		list = append(list, newCodeEdges(path))
+		list = append(list, newCodeEdges(path, o.JDK))
 	}
 	for _, name := range o.Files {
 		r, err := check(ctx, reader, name, o, append(slices.Clone(list), &topped{counting, o.Top}))
@@ -138,7 +138,10 @@ func (r *Recording) note(record recording.Record) {
 			r.Problems = append(r.Problems, Problem{record.Chunk, record.Offset, record.Message})
 		}
 	case *recording.Setting:
-		if strings.HasPrefix(record.Type, "profiler.") {
+		if version := jvmVersion(record); version != "" {
+			r.JVM = version
+		}
+		if strings.HasPrefix(record.Type, "profiler.") || record.Type == "jdk.ActiveRecording" { // its version, JFR writes none
 			r.Profiler = recipe.ProfilerAsync
 		}
 	case *recording.Event:
@@ -182,6 +185,7 @@ func (c *chunkOrder) report(r *Report) {
 		r.Faults = append(r.Faults, Fault{
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: strings.TrimPrefix(place, "in "),
 			Detail: fmt.Sprintf("%s; %schunk %d, position %d", f.GetDetail(), r.fileOf(f.GetRecording()), f.GetChunk(), f.GetPosition()),
+			Known:  r.knownAs(m),
 		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"misstep/agent"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/judge/classes"
@@ -33,16 +34,25 @@ var instrumentedByJFR = []string{
 	"java.net.Socket$SocketInputStream", "java.net.Socket$SocketOutputStream", "java.lang.Throwable", "java.lang.Error",
 }
 
+// events are the classes of which JFR writes the methods anew, with all that extend them (HotSpot jfrEventClassTransformer.cpp, jdk.jfr
+// EventInstrumentation.java): commit and its like are empty in the class files.
+var events = []string{"jdk.internal.event.Event", "jdk.jfr.Event"}
+
 // codeEdges judges edges by class files, and whether these are the files of the classes that ran: a frame has the line of its
 // instruction, which the JVM took from the class that it ran.
 type codeEdges struct {
 	path  *classes.Path
 	judge *edges.Judge
 	lines map[place]bool
-	// differing counts places by the class whose file has another line there.
+	// compared are the classes whose lines were compared; differing counts places by the class whose file has another line there.
+	compared  map[string]bool
 	differing map[string]int
 	missing   map[string]bool
-	seen      map[*recording.Stack]bool // of this chunk
+	traced    tracing
+	// otherJDK is the JVM of a recording that is not of the given JDK's version; empty where all are, or do not say.
+	otherJDK string
+	jdk      string                    // its folder
+	seen     map[*recording.Stack]bool // of this chunk
 }
 
 type place struct {
@@ -50,7 +60,7 @@ type place struct {
 	bci, line               int32
 }
 
-func newCodeEdges(path *classes.Path) *codeEdges {
+func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 	find := func(name string) []agent.SiteClass {
 		found := path.Find(name)
 		list := make([]agent.SiteClass, len(found))
@@ -60,10 +70,10 @@ func newCodeEdges(path *classes.Path) *codeEdges {
 		return list
 	}
 	return &codeEdges{
-		path: path, lines: map[place]bool{}, differing: map[string]int{}, missing: map[string]bool{},
+		path: path, jdk: jdk, lines: map[place]bool{}, compared: map[string]bool{}, differing: map[string]int{}, missing: map[string]bool{}, traced: tracing{},
 		seen: map[*recording.Stack]bool{},
 		judge: edges.New(edges.Input{
-			Program: edges.NewLazyProgram(find, instrumentedByJFR), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
+			Program: edges.NewLazyProgram(find, instrumentedByJFR, events), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
 		}),
 	}
 }
@@ -73,6 +83,9 @@ func (c *codeEdges) Visit(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Chunk:
 		clear(c.seen)
+	case *recording.Setting:
+		c.traced.setting(r)
+		c.version(jvmVersion(r))
 	case *recording.Event:
 		if r.Stack == nil || c.seen[r.Stack] {
 			break
@@ -83,6 +96,29 @@ func (c *codeEdges) Visit(r recording.Record) error {
 		}
 	}
 	return c.judge.Visit(r)
+}
+
+// version compares the JVM of a recording with the JDK whose class files were given.
+func (c *codeEdges) version(jvm string) {
+	if jvm == "" || c.jdk == "" || c.otherJDK != "" {
+		return
+	}
+	ran, known := known.ParseVersion(jvm)
+	if given, has := releaseOf(c.jdk); known && has && ran != given {
+		c.otherJDK = jvm
+	}
+}
+
+// otherClass reports whether a method may have run with other instructions than those of its class file.
+func (c *codeEdges) otherClass(class, method string) bool {
+	return c.otherJDK != "" || c.otherBuild() || c.differing[class] > 0 || c.traced.has(class, method)
+}
+
+// otherBuild reports whether so many class files differ that they are those of another build, in which classes with equal lines may
+// differ as well. What instruments a program that runs keeps its lines, or changes few classes.
+func (c *codeEdges) otherBuild() bool {
+	const least, rareOf = 5, 10
+	return len(c.differing) >= least && len(c.differing)*rareOf > len(c.compared)
 }
 
 func (c *codeEdges) line(f recording.Frame) {
@@ -101,6 +137,9 @@ func (c *codeEdges) line(f recording.Frame) {
 			c.missing[m.Class] = true
 		}
 		return
+	}
+	if len(c.compared) < mostLines {
+		c.compared[m.Class] = true
 	}
 	if !slices.ContainsFunc(files, func(file *classes.Class) bool {
 		line := file.Line(m.Name, m.Descriptor, f.BCI)
@@ -121,7 +160,7 @@ func (c *codeEdges) report(r *Report) {
 		frames := suspect.GetFrames()
 		callee := len(frames) - 1 - int(m.GetDivergence())
 		caller := frames[callee+1]
-		if c.differing[caller.GetClassName()] > 0 {
+		if c.otherClass(caller.GetClassName(), caller.GetMethod()) {
 			check.Wrong -= m.GetCount()
 			check.Void[otherFile] += m.GetCount()
 			continue
@@ -131,12 +170,20 @@ func (c *codeEdges) report(r *Report) {
 			detail = "the instruction there calls " + protoMethod(reference[0])
 		}
 		r.Faults = append(r.Faults, Fault{
-			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail,
+			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail, Known: r.knownAs(m),
 			Place: fmt.Sprintf("%s calls %s", frameText(protoMethod(caller), caller.GetBci()), protoMethod(frames[callee])),
 			Stack: protoStack(frames),
 		})
 	}
 	r.Checks = append(r.Checks, check)
+	if c.otherJDK != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong: give its JDK as --jdk",
+			c.otherJDK, c.jdk))
+	}
+	if c.otherJDK == "" && c.otherBuild() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d class files have other lines: they are of another build, so that no edge can be "+
+			"called wrong", len(c.differing), len(c.compared)))
+	}
 	for _, note := range []struct {
 		classes []string
 		text    string

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,15 +41,15 @@ func record(t *testing.T, j testenv.JDK) (file, classPath string) {
 	file = filepath.Join(dir, "recorded.jfr")
 	output, err = exec.CommandContext(t.Context(), j.Tool("java"), "-Xmx256m",
 		"-XX:StartFlightRecording=filename="+file+",settings="+filepath.Join(source, "all.jfc"), "-cp", dir, "Events",
-		"3000").CombinedOutput()
+		"1000").CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return file, dir
 }
 
 var features = []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk28"}
 
-// The recordings of each JDK, read with its class files, have no impossible edge, and with another JDK's class files none either:
-// their lines differ.
+// The recordings of each JDK, read with its class files, have no impossible edge. With another JDK's class files they have none
+// either: no edge is called wrong then, and a note says why.
 func TestRecordingsOfEachJDK(t *testing.T) {
 	h := helper(t)
 	for _, name := range features {
@@ -61,7 +62,12 @@ func TestRecordingsOfEachJDK(t *testing.T) {
 			require.Empty(t, failed)
 			edges := checkOf(t, r, recipe.EventEdges)
 			assert.Greater(t, edges.Right, uint64(1000))
+			assert.NotEmpty(t, r.Recordings[0].JVM)
 			for _, f := range r.Faults {
+				if f.Known != "" { // a bug of this JDK's recorder
+					t.Logf("%s: %s", f.Known, f.Place)
+					continue
+				}
 				t.Errorf("%s %s: %d × %s (%s)\n%v", f.Check, f.Kind, f.Count, f.Place, f.Detail, f.Stack)
 			}
 			t.Logf("%+v\ndoubts: %+v\nnotes: %v", edges, r.Doubts, r.Notes)
@@ -74,6 +80,8 @@ func TestRecordingsOfEachJDK(t *testing.T) {
 			r, _, err = Run(t.Context(), h, o)
 			require.NoError(t, err)
 			assert.Positive(t, checkOf(t, r, recipe.EventEdges).Void[otherFile])
+			assert.Zero(t, checkOf(t, r, recipe.EventEdges).Wrong)
+			assert.Contains(t, strings.Join(r.Notes, "\n"), "was not made by the JDK "+other.Path)
 			t.Logf("with the classes of %s: %+v, %d faults", other.Name, checkOf(t, r, recipe.EventEdges), len(r.Faults))
 		})
 	}

@@ -43,6 +43,8 @@ type Recording struct {
 	// Begin and End are the times of its chunks.
 	Begin time.Time `json:"begin"`
 	End   time.Time `json:"end"`
+	// JVM that it was made by, as it calls itself (jdk.JVMInformation), empty where the recording does not say.
+	JVM string `json:"jvm,omitempty"`
 	// Profiler that wrote it, as far as the recording shows it: jfr or async-profiler (and what is made of it).
 	Profiler string `json:"profiler"`
 	// LostBytes is what the recorder had no room for (jdk.DataLoss).
@@ -85,6 +87,8 @@ type Fault struct {
 	// Sampler is the type of event that shows it, empty where it is none's.
 	Sampler string `json:"sampler,omitempty"`
 	Detail  string `json:"detail,omitempty"`
+	// Known is the id of the known bug that has such faults, empty for none (misstep known).
+	Known string `json:"known,omitempty"`
 	// Stack is an example, innermost frame first.
 	Stack []string `json:"stack,omitempty"`
 }

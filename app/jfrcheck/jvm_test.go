@@ -1,0 +1,93 @@
+package jfrcheck
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/internal/testenv"
+	"misstep/known"
+	"misstep/recipe"
+	"misstep/runner/recording"
+)
+
+func jvm(version string) *recording.Setting {
+	return &recording.Setting{Type: "jdk.JVMInformation", Name: "jvmVersion", Value: version}
+}
+
+// With the class files of another JDK than the recording's no edge is called wrong, and a note names both.
+func TestClassFilesOfAnotherJDK(t *testing.T) {
+	jdk := testenv.Catalogued(t, "jdk17").Path
+	_, bad, _ := realCall(t, jdk)
+	release, has := releaseOf(jdk)
+	require.True(t, has)
+	const other = "OpenJDK 64-Bit Server VM (21.0.2+13-58) for linux-amd64 JRE (21.0.2+13-58), built on 2024-01-05T18:32:24Z"
+	r := run(t, Options{JDK: jdk}, chunk(0), jvm(other), event(0, bad))
+	c := checkOf(t, r, recipe.EventEdges)
+	assert.Zero(t, c.Wrong)
+	assert.EqualValues(t, 1, c.Void[otherFile])
+	assert.False(t, r.Wrong())
+	assert.Equal(t, other, r.Recordings[0].JVM)
+	assert.Contains(t, strings.Join(r.Notes, "\n"), other+" was not made by the JDK "+jdk)
+
+	file, err := os.ReadFile(filepath.Join(jdk, "release"))
+	require.NoError(t, err)
+	version := strings.Split(strings.SplitAfter(string(file), "JAVA_VERSION=\"")[1], "\"")[0]
+	r = run(t, Options{JDK: jdk}, chunk(0), jvm(version), event(0, bad))
+	assert.EqualValues(t, 1, checkOf(t, r, recipe.EventEdges).Wrong, "of the same JDK, %v", release)
+}
+
+func TestReleaseOfAJDK(t *testing.T) {
+	dir := t.TempDir()
+	_, has := releaseOf(dir)
+	assert.False(t, has, "no file")
+	for text, want := range map[string]known.Version{
+		"IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"17.0.15\"\n": {17, 0, 15}, "JAVA_VERSION=\"28\"": {28, 0, 0}, "JAVA_VERSION=\"1.8.0_422\"": {8, 0, 422},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "release"), []byte(text), 0o600))
+		got, has := releaseOf(dir)
+		assert.True(t, has, text)
+		assert.Equal(t, want, got, text)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "release"), []byte("MODULES=\"java.base\"\n"), 0o600))
+	_, has = releaseOf(dir)
+	assert.False(t, has)
+}
+
+// A fault that a known bug has is labelled with it, in JVMs that have the bug.
+func TestLabelsOfFaults(t *testing.T) {
+	lacking := &recording.Link{Type: "java.lang.Thread", From: "jdk.ThreadEnd", Field: "thread", Referenced: 3, Lacking: 1}
+	fault := &recording.Fault{Kind: recording.Lacking, Type: "java.lang.Thread", ID: 7, From: "jdk.ThreadEnd", Field: "thread"}
+	for version, want := range map[string]string{
+		"17.0.15+6-Debian-1": "JDK-8287699", "OpenJDK 64-Bit Server VM (21.0.2+13-58) for linux-amd64 JRE (21.0.2+13-58)": "",
+		"": "JDK-8287699",
+	} {
+		r := run(t, Options{}, chunk(0), jvm(version), &recording.Pool{Type: "java.lang.Thread", Defined: 2, Referenced: 3}, lacking, fault)
+		require.Len(t, r.Faults, 1, version)
+		assert.Equal(t, want, r.Faults[0].Known, version)
+	}
+}
+
+// Where most lines differ, the class files are of another build, whatever recordings say of their JVM.
+func TestClassFilesOfAnotherBuild(t *testing.T) {
+	c := newCodeEdges(nil, "")
+	for i := range 100 {
+		c.compared[strings.Repeat("x", i)] = true
+	}
+	for i := range 10 {
+		c.differing[strings.Repeat("x", i)] = 1
+	}
+	assert.False(t, c.otherBuild(), "a tenth may be instrumented")
+	assert.False(t, c.otherClass("p.Main", "run"))
+	c.differing["p.Other"] = 1
+	assert.True(t, c.otherBuild())
+	assert.True(t, c.otherClass("p.Main", "run"))
+	clear(c.compared)
+	clear(c.differing)
+	c.compared["p.A"], c.differing["p.A"] = true, 1
+	assert.False(t, c.otherBuild(), "one class is no build")
+}
