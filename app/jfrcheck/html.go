@@ -2,34 +2,56 @@ package jfrcheck
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"misstep/internal/atomicfile"
 )
 
-//go:embed report.html
-var page string
+//go:embed style.html report.html diff.html
+var pages embed.FS
 
-// pageTemplate escapes whatever a recording says, as its place in the page demands (html/template).
-var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
+// pageTemplates escape whatever a recording says, as its place in the page demands (html/template).
+var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent":  func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
+	"points":   func(a, b float64) string { return fmt.Sprintf("%+.1f", 100*(b-a)) },
+	"bytes":    func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
+	"count":    func(n any) string { return grouped(fmt.Sprint(n)) },
 	"bars":     bars,
+	"pair":     pair,
 	"duration": func(begin, end time.Time) string { return end.Sub(begin).Round(time.Second).String() },
-	"interval": func(d time.Duration) string { return d.Round(10 * time.Microsecond).String() },
-}).Parse(page))
+	"interval": func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return d.Round(max(d/1000, 1)).Round(10 * time.Microsecond).String()
+	},
+}).ParseFS(pages, "*.html"))
 
-// barWidth is the width of a picture of a group's samples, in its units.
-const barWidth = 320
+// grouped is a number with a space between each three digits.
+func grouped(digits string) string {
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "\u202f" + digits[at:]
+	}
+	return digits
+}
+
+// barWidth and barHeight are the size of a picture, in its units.
+const (
+	barWidth  = 240
+	barHeight = 12
+)
 
 // bar is a part of such a picture.
 type bar struct {
-	X, Width float64
-	Class    string
-	Title    string
+	X, Y, Width, Height float64
+	Class               string
+	Title               string
 }
 
 // bars are the parts of a group's samples, to the scale of the largest group: those with a whole stack, truncated, empty and lost.
@@ -39,6 +61,10 @@ func bars(c Counts, groups any) []bar {
 	case []Group:
 		for _, g := range groups {
 			most = max(most, g.Samples+g.Lost)
+		}
+	case []Thread:
+		for _, t := range groups {
+			most = max(most, t.Samples+t.Lost)
 		}
 	case []Sampler:
 		for _, s := range groups {
@@ -55,20 +81,35 @@ func bars(c Counts, groups any) []bar {
 			continue
 		}
 		width := barWidth * float64(part.n) / float64(most)
-		list = append(list, bar{x, width, part.class, fmt.Sprintf("%d %s", part.n, part.class)})
+		list = append(list, bar{x, 1, width, barHeight, part.class, fmt.Sprintf("%d %s", part.n, part.class)})
 		x += width
 	}
 	return list
 }
 
-// WriteHTML writes the report to a file, as one page that refers to nothing outside of it.
-func WriteHTML(path string, r *Report) error {
-	return atomicfile.WriteWith(path, func(w io.Writer) error { return renderHTML(w, r) })
+// pair are the two shares of a change, one above the other, to the scale of all samples.
+func pair(c Change) []bar {
+	of := func(share, y float64, class, name string) bar {
+		return bar{0, y, barWidth * share, barHeight / 2, class, fmt.Sprintf("%s: %.1f %%", name, 100*share)}
+	}
+	return []bar{of(c.A, 1, "a", "A"), of(c.B, 1+barHeight/2, "b", "B")}
 }
 
-func renderHTML(w io.Writer, r *Report) error {
+// WriteHTML writes the report to a file, as one page that refers to nothing outside of it.
+func WriteHTML(path string, r *Report) error { return writePage(path, "report.html", r) }
+
+// WriteHTML writes the comparison to a file, as one page that refers to nothing outside of it.
+func (d *Difference) WriteHTML(path string) error { return writePage(path, "diff.html", d) }
+
+func writePage(path, name string, of any) error {
+	return atomicfile.WriteWith(path, func(w io.Writer) error { return renderPage(w, name, of) })
+}
+
+func renderHTML(w io.Writer, r *Report) error { return renderPage(w, "report.html", r) }
+
+func renderPage(w io.Writer, name string, of any) error {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, r); err != nil {
+	if err := pageTemplates.ExecuteTemplate(&b, name, of); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	_, err := b.WriteTo(w)

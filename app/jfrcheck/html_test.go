@@ -18,7 +18,7 @@ var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|
 
 // hostile is a report in which everything that a recording says tries to leave its place in the page.
 func hostile(text string) *Report {
-	fault := Fault{Check: text, Kind: text, Place: text, Count: 1, Sampler: text, Detail: text, Stack: []string{text, text}}
+	fault := Fault{Check: text, Kind: text, Place: text, Count: 1, Sampler: text, Detail: text, Stack: []string{text, text}, Known: text}
 	all := Counts{Samples: 7, Empty: 1, Truncated: 2, Lost: 3}
 	return &Report{
 		Recordings: []Recording{{File: text, Profiler: text, Problems: []Problem{{Message: text}}, Incomplete: text, LostBytes: 1}},
@@ -27,7 +27,7 @@ func hostile(text string) *Report {
 			{Name: text, Skipped: text},
 		},
 		Faults: []Fault{fault}, Doubts: []Fault{fault}, Samplers: []Sampler{{Event: text, Asked: text, Counts: all}},
-		Threads: []Group{{text, all}}, Methods: []Group{{text, all}}, Notes: []string{text},
+		Threads: []Thread{{Group: Group{text, all}}}, Methods: []Group{{text, all}}, Notes: []string{text},
 	}
 }
 
@@ -52,7 +52,7 @@ func TestPageRefersToNothingOutside(t *testing.T) {
 	assert.NotContains(t, b.String(), "://")
 	assert.Contains(t, b.String(), `default-src 'none'`)
 	assert.Contains(t, b.String(), "Something is wrong for certain")
-	assert.Equal(t, 3*4, strings.Count(b.String(), "<rect"), "whole, truncated, empty and lost of each group")
+	assert.Equal(t, 3*4, strings.Count(b.String(), "</title></rect>"), "whole, truncated, empty and lost of each group")
 }
 
 func TestVerdictOfPage(t *testing.T) {
@@ -71,8 +71,36 @@ func TestVerdictOfPage(t *testing.T) {
 func TestBars(t *testing.T) {
 	small := Counts{Samples: 3, Truncated: 1, Lost: 1}
 	list := bars(small, []Group{{"a", small}, {"b", Counts{Samples: 8}}})
-	assert.Equal(t, []bar{{0, 80, "whole", "2 whole"}, {80, 40, "truncated", "1 truncated"}, {120, 40, "lost", "1 lost"}}, list)
+	assert.Equal(t, []bar{
+		{0, 1, 60, 12, "whole", "2 whole"}, {60, 1, 30, 12, "truncated", "1 truncated"}, {90, 1, 30, 12, "lost", "1 lost"},
+	}, list)
 	assert.Empty(t, bars(Counts{}, []Group{}))
+}
+
+func hostileDifference(text string) *Difference {
+	side := Side{File: text, Event: text}
+	return &Difference{
+		A: side, B: side, Compared: 3, Notes: []string{text}, Stacks: []Change{{Kind: text, A: 0.5, Stack: []string{text, text}}},
+		Changes: []Change{{Kind: text, Method: text, Caller: text, A: 0.25, B: 0.5, Low: 0.1, High: 0.4, Q: 0.001}},
+	}
+}
+
+// The page of a comparison has what the report's page keeps to, and the numbers of each change.
+func TestPageOfAComparison(t *testing.T) {
+	var b bytes.Buffer
+	d := hostileDifference("text")
+	require.NoError(t, renderPage(&b, "diff.html", d))
+	assert.Empty(t, outsideRE.FindAllString(b.String(), -1))
+	assert.Contains(t, b.String(), `default-src 'none'`)
+	for _, want := range []string{"+25.0", "25.0 %", "50.0 %", "+10.0 to +40.0", "0.001", "stack of text"} {
+		assert.Contains(t, strings.ReplaceAll(b.String(), "&#43;", "+"), want)
+	}
+	assert.Equal(t, 2*2, strings.Count(b.String(), "</title></rect>"), "A and B of each change")
+	path := filepath.Join(t.TempDir(), "diff.html")
+	require.NoError(t, (&Difference{Compared: 1234}).WriteHTML(path))
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "Nothing differs beyond chance, of 1\u202f234 shares compared")
 }
 
 func FuzzPage(f *testing.F) {
@@ -81,6 +109,7 @@ func FuzzPage(f *testing.F) {
 		var b bytes.Buffer
 		require.NoError(t, renderHTML(&b, hostile(text)))
 		assert.Equal(t, 12, strings.Count(b.String(), "</title></rect>"))
+		require.NoError(t, renderPage(&b, "diff.html", hostileDifference(text)))
 		assert.NotContains(t, strings.ToLower(b.String()), "<script")
 	})
 }

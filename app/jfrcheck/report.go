@@ -12,7 +12,7 @@ type Report struct {
 	Doubts []Fault `json:"doubts"`
 	// Samplers, Threads and Methods count samples, most first. Threads and methods beyond those that are shown are in Others.
 	Samplers []Sampler `json:"samplers"`
-	Threads  []Group   `json:"threads"`
+	Threads  []Thread  `json:"threads"`
 	Methods  []Group   `json:"methods"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
@@ -126,10 +126,18 @@ func (c *Counts) add(o Counts) {
 	c.Biased += o.Biased
 }
 
-// Group is a thread or a method with its samples.
+// Group is what samples are counted by, a method on top or a thread.
 type Group struct {
 	Name string `json:"name"`
 	Counts
+}
+
+// Thread is a thread, or those of one name, with its samples.
+type Thread struct {
+	Group
+	// Median and P90 of the time between two of its samples, as a Sampler's, by the sampler that has most of them.
+	Median time.Duration `json:"median_ns"`
+	P90    time.Duration `json:"p90_ns"`
 }
 
 // Sampler is one type of event that samplers write.

@@ -74,9 +74,10 @@ func (s *samples) event(e *recording.Event) {
 	}
 	c.Samples = 1
 	c.Failed, c.Biased = toOne(e.Failed == recording.True), toOne(e.Biased == recording.True)
-	s.count(e.Type, threadName(e.Thread), method, c)
+	name := threadName(e.Thread)
+	s.count(e.Type, name, method, c)
 	if t := e.Thread; t != nil {
-		s.intervals.sample(lane{e.Type, t.Java, t.OS}, e.StartNanos)
+		s.intervals.sample(lane{e.Type, name, t.Java, t.OS}, e.StartNanos)
 	}
 }
 
@@ -158,13 +159,17 @@ func (s *samples) report(r *Report, top int) {
 	for event, c := range s.samplers {
 		r.Samplers = append(r.Samplers, Sampler{
 			Event: event, Counts: *c, Asked: s.asked[event],
-			Median: s.intervals.quantile(event, 0.5), P90: s.intervals.quantile(event, 0.9),
+			Median: s.intervals.lengths[event].quantile(0.5), P90: s.intervals.lengths[event].quantile(0.9),
 		})
 	}
 	slices.SortFunc(r.Samplers, func(a, b Sampler) int {
 		return cmp.Or(cmp.Compare(b.Samples+b.Lost, a.Samples+a.Lost), cmp.Compare(a.Event, b.Event))
 	})
-	r.Threads, r.Methods = topGroups(s.threads, top), topGroups(s.methods, top)
+	for _, g := range topGroups(s.threads, top) {
+		l := s.intervals.ofThread(g.Name)
+		r.Threads = append(r.Threads, Thread{Group: g, Median: l.quantile(0.5), P90: l.quantile(0.9)})
+	}
+	r.Methods = topGroups(s.methods, top)
 	if s.intervals.overrun {
 		r.Notes = append(r.Notes, fmt.Sprintf("a chunk has more than %d samples: intervals are of its first ones only", mostTimes))
 	}

@@ -97,6 +97,7 @@ type jfrDiffCommand struct {
 	EventB string  `name:"event-b" help:"The same of B." placeholder:"TYPE"`
 	Level  float64 `within:"(0,1)" help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
 	Top    int     `within:"[1,)" help:"Differences of each kind that are shown." default:"10"`
+	HTML   string  `name:"html" help:"Write a page to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
 	JSON   bool    `name:"json" help:"Print {a, b, level, compared, changes, stacks, notes}."`
 }
 
@@ -117,6 +118,11 @@ func (c *jfrDiffCommand) Run(ctx context.Context, e *env) error {
 	})
 	if err != nil {
 		return err
+	}
+	if c.HTML != "" {
+		if err := d.WriteHTML(c.HTML); err != nil {
+			return err
+		}
 	}
 	if c.JSON {
 		err = e.json(d)

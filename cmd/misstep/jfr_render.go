@@ -49,8 +49,8 @@ func renderReport(w io.Writer, r *jfrcheck.Report) {
 	renderFaults(w, "wrong for certain", r.Faults)
 	renderFaults(w, "doubtful", r.Doubts)
 	renderSamplers(w, r.Samplers)
-	renderGroups(w, "thread", r.Threads)
-	renderGroups(w, "method on top", r.Methods)
+	renderThreads(w, r.Threads)
+	renderMethods(w, r.Methods)
 	width, _ := sizeOf(w)
 	for i, note := range r.Notes {
 		if i == 0 {
@@ -69,9 +69,11 @@ func renderFaults(w io.Writer, title string, faults []jfrcheck.Fault) {
 	fmt.Fprintln(w)
 	var rows [][]string
 	for _, f := range faults[:min(len(faults), screenFaults)] {
-		rows = append(rows, []string{fmt.Sprint(f.Count), f.Kind, f.Place, f.Detail})
+		rows = append(rows, []string{fmt.Sprint(f.Count), f.Kind, f.Place, orDash(f.Known), f.Detail})
 	}
-	renderTable(w, []column{{title: title}, {title: "kind"}, {title: "where", cut: 40}, {title: "because", cut: 20, drop: 1}}, rows)
+	renderTable(w, []column{
+		{title: title}, {title: "kind"}, {title: "where", cut: 40}, {title: "known bug", cut: 12, drop: 2}, {title: "because", cut: 20, drop: 1},
+	}, rows)
 	if more := len(faults) - screenFaults; more > 0 {
 		fmt.Fprintf(w, "and %d more: --json or --html has all\n", more)
 	}
@@ -112,16 +114,29 @@ func lacking(c jfrcheck.Counts) []string {
 
 func sharePercent(share float64) string { return fmt.Sprintf("%.1f%%", 100*share) }
 
-func renderGroups(w io.Writer, title string, groups []jfrcheck.Group) {
-	if len(groups) == 0 {
+func renderThreads(w io.Writer, threads []jfrcheck.Thread) {
+	if len(threads) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
 	var rows [][]string
-	for _, g := range groups {
+	for _, t := range threads {
+		rows = append(rows, append([]string{t.Name}, append(lacking(t.Counts), length(t.Median), length(t.P90))...))
+	}
+	renderTable(w, append(append([]column{{title: "thread", cut: 20}}, lackingColumns...),
+		column{title: "median", drop: 3}, column{title: "p90", drop: 2}), rows)
+}
+
+func renderMethods(w io.Writer, methods []jfrcheck.Group) {
+	if len(methods) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	var rows [][]string
+	for _, g := range methods {
 		rows = append(rows, append([]string{g.Name}, lacking(g.Counts)...))
 	}
-	renderTable(w, append([]column{{title: title, cut: 20}}, lackingColumns...), rows)
+	renderTable(w, append([]column{{title: "method on top", cut: 20}}, lackingColumns...), rows)
 }
 
 // renderDiff prints what two recordings differ in.

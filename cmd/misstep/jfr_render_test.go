@@ -39,7 +39,9 @@ func longReport() *jfrcheck.Report {
 		})
 	}
 	for range 8 {
-		r.Threads = append(r.Threads, jfrcheck.Group{Name: "http-nio-8080-exec-1", Counts: counts})
+		r.Threads = append(r.Threads, jfrcheck.Thread{
+			Group: jfrcheck.Group{Name: "http-nio-8080-exec-1", Counts: counts}, Median: 20 * time.Millisecond, P90: time.Second,
+		})
 		r.Methods = append(r.Methods, jfrcheck.Group{Name: longName, Counts: counts})
 	}
 	return r
@@ -66,12 +68,13 @@ func TestReportFitsAScreen(t *testing.T) {
 // What a recording says does not control the terminal.
 func TestReportOfHostileNames(t *testing.T) {
 	const text = "a\x1b[31m\nb"
-	group := []jfrcheck.Group{{Name: text}}
-	fault := []jfrcheck.Fault{{Kind: text, Place: text, Detail: text}}
+	group := jfrcheck.Group{Name: text}
+	fault := []jfrcheck.Fault{{Kind: text, Place: text, Detail: text, Known: text}}
 	var b bytes.Buffer
 	renderReport(&b, &jfrcheck.Report{
 		Recordings: []jfrcheck.Recording{{File: text, Incomplete: text, Problems: []jfrcheck.Problem{{Message: text}}}},
-		Faults:     fault, Doubts: fault, Samplers: []jfrcheck.Sampler{{Event: text, Asked: text}}, Threads: group, Methods: group,
+		Faults:     fault, Doubts: fault, Samplers: []jfrcheck.Sampler{{Event: text, Asked: text}},
+		Threads: []jfrcheck.Thread{{Group: group}}, Methods: []jfrcheck.Group{group},
 		Notes: []string{text},
 	})
 	renderDiff(&b, &jfrcheck.Difference{
