@@ -77,6 +77,13 @@ func run(ctx context.Context, stdout io.Writer) error {
 			}
 			return err
 		}},
+		{Name: "check", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
+			all, err := measureCheck(ctx, bed, reader, until)
+			if err == nil {
+				add("check", all, fmt.Sprintf("%d recordings of 1 GiB", len(all)), checkGoals(all), checkTables(all)...)
+			}
+			return err
+		}},
 		{Name: "rediscovery", Share: 0.25, Measure: func(ctx context.Context, until time.Time) error {
 			t, err := measureRediscovery(ctx, bed, reader, until)
 			if err == nil {
