@@ -219,3 +219,14 @@ func TestMostFrequentGroups(t *testing.T) {
 		{"c", Counts{Samples: 2, Lost: 9}}, {"b", Counts{Samples: 5}}, {others, Counts{Samples: 2, Empty: 1}},
 	}, topGroups(groups, 2))
 }
+
+// async-profiler writes intervals in nanoseconds, and its version as a setting of the recording.
+func TestRecordingOfAsyncProfiler(t *testing.T) {
+	r := run(t, Options{}, chunk(0), event(0, stack(work, mainMethod)),
+		&recording.Setting{Type: "jdk.ActiveRecording", Name: "version", Value: "4.1"},
+		&recording.Setting{Type: execution, Name: "interval", Value: "2000000"})
+	assert.Equal(t, recipe.ProfilerAsync, r.Recordings[0].Profiler)
+	assert.Equal(t, "2ms", r.Samplers[0].Asked)
+	r = run(t, Options{}, chunk(0), event(0, stack(work, mainMethod)))
+	assert.Equal(t, recipe.ProfilerJFR, r.Recordings[0].Profiler)
+}

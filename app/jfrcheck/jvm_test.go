@@ -19,6 +19,17 @@ func jvm(version string) *recording.Setting {
 	return &recording.Setting{Type: "jdk.JVMInformation", Name: "jvmVersion", Value: version}
 }
 
+func TestVersionsOfJVMs(t *testing.T) {
+	for text, want := range map[string]string{
+		"25.504-b01": "1.8.0_504", "25.0.3+9-LTS": "25.0.3+9-LTS", "25-ea+12": "25-ea+12", "": "",
+		"OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01)": "OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01)",
+	} {
+		assert.Equal(t, want, jvmVersion(jvm(text)))
+	}
+	assert.Empty(t, jvmVersion(&recording.Setting{Type: "jdk.JVMInformation", Name: "pid", Value: "7"}))
+	assert.Empty(t, jvmVersion(&recording.Setting{Type: "jdk.FileRead", Name: "jvmVersion", Value: "7"}))
+}
+
 // With the class files of another JDK than the recording's no edge is called wrong, and a note names both.
 func TestClassFilesOfAnotherJDK(t *testing.T) {
 	jdk := testenv.Catalogued(t, "jdk17").Path

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"misstep/runner/recording"
 )
@@ -150,8 +152,16 @@ var intervalSettings = []string{"period", "throttle", "interval"}
 // setting notes the interval that was asked of a sampler: the last one that is not a default of a sampler that is off.
 func (s *samples) setting(r *recording.Setting) {
 	if samplerTypes[r.Type] && slices.Contains(intervalSettings, strings.ToLower(r.Name)) && r.Value != "" && r.Value != "off" {
-		s.asked[r.Type] = r.Value
+		s.asked[r.Type] = lengthOf(r.Value)
 	}
+}
+
+// lengthOf is the value of a setting with its unit: async-profiler's are nanoseconds.
+func lengthOf(value string) string {
+	if nanos, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return time.Duration(nanos).String()
+	}
+	return value
 }
 
 // report fills the report's tables with at most top rows each; a row that has nothing but usable samples is shown as well.
