@@ -27,24 +27,31 @@ func sourceName(t *misstepv1.Trace) string {
 	return cmp.Or(sourceNames[t.GetSource()], code(t.GetSource()))
 }
 
-// row is one line of a comparison; an absent frame is empty.
-type row struct {
-	left, right string
-	mark        byte // ' ' equal, '<' only left, '>' only right, '!' same method elsewhere
+// Row is one line of a comparison of two stacks; an absent frame is empty.
+type Row struct {
+	Left, Right string
+	// Mark is ' ' for equal, '<' for only left, '>' for only right, '!' for the same method at another place.
+	Mark byte
+}
+
+// Rows aligns two stacks, reference and suspect, top first, and returns their titles and one row for each frame; equal ones far from
+// a difference are left out of long stacks.
+func Rows(reference, suspect *misstepv1.Trace) (title Row, rows []Row) {
+	rows = shorten(align(side{clip(reference.GetFrames()), placed(reference)}, side{clip(suspect.GetFrames()), placed(suspect)}))
+	return Row{traceTitle(reference), traceTitle(suspect), ' '}, rows
 }
 
 // sideBySide shows both traces aligned, top first, and marks the lines in which they differ.
 func sideBySide(reference, suspect *misstepv1.Trace) string {
-	rows := shorten(align(side{clip(reference.GetFrames()), placed(reference)}, side{clip(suspect.GetFrames()), placed(suspect)}))
-	title := row{traceTitle(reference), traceTitle(suspect), ' '}
-	width := utf8.RuneCountInString(title.left)
+	title, rows := Rows(reference, suspect)
+	width := utf8.RuneCountInString(title.Left)
 	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(r.left))
+		width = max(width, utf8.RuneCountInString(r.Left))
 	}
 	width = min(width, maxColumn)
 	var b strings.Builder
-	for _, r := range append([]row{title, {strings.Repeat("-", width), strings.Repeat("-", width), ' '}}, rows...) {
-		line := fmt.Sprintf("%c %s %s", r.mark, pad(r.left, width), r.right)
+	for _, r := range append([]Row{title, {strings.Repeat("-", width), strings.Repeat("-", width), ' '}}, rows...) {
+		line := fmt.Sprintf("%c %s %s", r.Mark, pad(r.Left, width), r.Right)
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return b.String()
@@ -111,7 +118,7 @@ func frameText(f *misstepv1.Frame, placed bool) string {
 }
 
 // align pairs the frames of both sides by their longest common subsequence of methods.
-func align(one, other side) []row {
+func align(one, other side) []Row {
 	left, right := one.frames, other.frames
 	lengths := make([][]int, len(left)+1) // of the best pairing of left[i:] and right[j:]
 	for i := range lengths {
@@ -126,21 +133,21 @@ func align(one, other side) []row {
 			}
 		}
 	}
-	var rows []row
+	var rows []Row
 	for i, j := 0, 0; i < len(left) || j < len(right); {
 		switch {
 		case i < len(left) && j < len(right) && method(left[i]) == method(right[j]):
-			r := row{one.text(i), other.text(j), ' '}
-			if one.placed && other.placed && r.left != r.right {
-				r.mark = '!'
+			r := Row{one.text(i), other.text(j), ' '}
+			if one.placed && other.placed && r.Left != r.Right {
+				r.Mark = '!'
 			}
 			rows = append(rows, r)
 			i, j = i+1, j+1
 		case j >= len(right) || i < len(left) && lengths[i+1][j] >= lengths[i][j+1]:
-			rows = append(rows, row{left: one.text(i), mark: '<'})
+			rows = append(rows, Row{Left: one.text(i), Mark: '<'})
 			i++
 		default:
-			rows = append(rows, row{right: other.text(j), mark: '>'})
+			rows = append(rows, Row{Right: other.text(j), Mark: '>'})
 			j++
 		}
 	}
@@ -148,22 +155,22 @@ func align(one, other side) []row {
 }
 
 // shorten omits equal rows far from a difference, and rows beyond maxRows.
-func shorten(rows []row) []row {
+func shorten(rows []Row) []Row {
 	near := make([]bool, len(rows))
 	for i, r := range rows {
-		if r.mark == ' ' {
+		if r.Mark == ' ' {
 			continue
 		}
 		for k := max(0, i-keepAround); k <= min(len(rows)-1, i+keepAround); k++ {
 			near[k] = true
 		}
 	}
-	var short []row
+	var short []Row
 	skipped := 0
 	flush := func() {
 		if skipped > 0 {
 			text := fmt.Sprintf("… %d equal frames …", skipped)
-			short = append(short, row{text, text, ' '})
+			short = append(short, Row{text, text, ' '})
 		}
 		skipped = 0
 	}
@@ -174,7 +181,7 @@ func shorten(rows []row) []row {
 		}
 		flush()
 		if len(short) == maxRows {
-			return append(short, row{left: fmt.Sprintf("… %d more rows …", len(rows)-i), mark: ' '})
+			return append(short, Row{Left: fmt.Sprintf("… %d more rows …", len(rows)-i), Mark: ' '})
 		}
 		short = append(short, r)
 	}

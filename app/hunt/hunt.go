@@ -42,6 +42,8 @@ type Hunt struct {
 	// ShowReproduction is called with the state of a reproduction again and again.
 	ShowReproduction func(*misstepv1.ReproductionStatus)
 	Say              app.Say
+	// Pages are called with the hunt's coordinator and serve its pages until what they return is called; nil serves none.
+	Pages func(*station.Station) (stop func(), err error)
 	// Notify are the targets that are told about findings.
 	Notify []notify.Target
 	// Logger takes warnings.
@@ -95,6 +97,13 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 		return nil, err
 	}
 	defer st.Close()
+	if h.Pages != nil {
+		stop, err := h.Pages(st)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+	}
 	if len(h.Known) > 0 {
 		put, err := st.PutKnownBugs(ctx, &misstepv1.PutKnownBugsRequest{Bugs: h.Known})
 		if err != nil {

@@ -28,6 +28,8 @@ type Station struct {
 	Schedules misstepv1.ScheduleServiceClient
 	// Leases is the service that runners call.
 	Leases misstepv1.LeaseServiceClient
+	// Conn is the connection under the services.
+	Conn grpc.ClientConnInterface
 	// Blobs is the coordinator's corpus.
 	Blobs corpus.Store
 	// Receipts of the blobs that were written to a coordinator that asks for them.
@@ -59,6 +61,7 @@ func DialWith(options []grpc.DialOption, addrs ...string) (*Station, error) {
 func client(conn *grpc.ClientConn, close func()) *Station {
 	receipts := newReceipts()
 	return &Station{
+		Conn:               conn,
 		AdminServiceClient: misstepv1.NewAdminServiceClient(conn),
 		Access:             misstepv1.NewAccessServiceClient(conn),
 		Catalogue:          misstepv1.NewCatalogueServiceClient(conn),
@@ -81,12 +84,27 @@ func EmbedAt(place Place, config coordinator.Config, options ...grpc.DialOption)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := within(s.server, options...)
+	st, err := s.Connect(options...)
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	st := client(conn, func() { _ = errors.Join(conn.Close(), s.Close()) })
-	st.Blobs = s.blobs // evidence does not pass through the connection
+	disconnect := st.Close
+	st.Close = func() {
+		disconnect()
+		_ = s.Close()
+	}
+	return st, nil
+}
+
+// Connect connects to the coordinator inside this process; callers are asked who they are as on any other connection. What closes
+// the station leaves the coordinator alone.
+func (c *Coordinator) Connect(options ...grpc.DialOption) (*Station, error) {
+	conn, err := within(c.server, options...)
+	if err != nil {
+		return nil, err
+	}
+	st := client(conn, func() { _ = conn.Close() })
+	st.Blobs = c.blobs // evidence does not pass through the connection
 	return st, nil
 }
 

@@ -25,6 +25,8 @@ type material struct {
 	expiries []expiry
 	// server and client are this end's credentials; server is nil without a certificate.
 	server, client credentials.TransportCredentials
+	// own are the certificates of this end.
+	own []tls.Certificate
 }
 
 // certificateID identifies a certificate: its issuer's key and its serial number.
@@ -74,6 +76,7 @@ func load(f Files) (*material, error) {
 			return nil, fmt.Errorf("certificate %s and key %s: %w", f.Certificate, f.Key, err)
 		}
 		own = append(own, pair)
+		m.own = own
 		m.expiries = append(m.expiries, expiry{"certificate", f.Certificate, pair.Leaf.NotBefore, pair.Leaf.NotAfter})
 		m.server = credentials.NewTLS(&tls.Config{
 			Certificates: own, MinVersion: tls.VersionTLS13,

@@ -30,6 +30,15 @@ func (s *Source) ServerOptions(ping keepalive.ServerParameters) []grpc.ServerOpt
 	}
 }
 
+// ForBrowsers is how pages are served by the same certificate, whichever the files have at the moment of a handshake. Browsers show
+// no certificate of their own: people log in.
+func (s *Source) ForBrowsers() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &s.now().own[0], nil },
+	}
+}
+
 // serverCredentials are those of the moment of each handshake.
 type serverCredentials struct {
 	source *Source

@@ -28,6 +28,7 @@ type huntCommand struct {
 	notifyFlags
 	knownFlags
 	httpFlag
+	webFlags
 	JSON bool `help:"Print the campaign's state, findings and bundles as JSON; progress stays on stderr."`
 }
 
@@ -72,13 +73,14 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	defer stop()
+	dir := cmp.Or(c.Dir, "hunt-"+spec.GetName())
 	result, err := hunt.Hunt{
-		Installation: e.installation(), Dir: cmp.Or(c.Dir, "hunt-"+spec.GetName()), Slots: c.Slots, SigningKey: e.cli.SigningKey,
+		Installation: e.installation(), Dir: dir, Slots: c.Slots, SigningKey: e.cli.SigningKey,
 		Embed: c.Embed, Reproduce: c.Reproduce, Limits: c.limits(), Notify: targets,
 		Known:            bugs,
 		Watch:            func(ctx context.Context, st *station.Station, id string) error { return watch(ctx, e.stderr, st, id) },
 		ShowReproduction: reproductionLines(e.stderr), Say: e.say, Logger: e.warnings(),
-		Metrics: metrics, RunnerMetrics: runnerMetrics,
+		Metrics: metrics, RunnerMetrics: runnerMetrics, Pages: c.pages(e, dir),
 	}.Run(ctx, request)
 	if err != nil {
 		return err
@@ -98,4 +100,18 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 		err = nothingProved(result.Campaign, result.Dir)
 	}
 	return err
+}
+
+// pages serves the pages of a hunt and says where.
+func (c *huntCommand) pages(e *env, dir string) func(*station.Station) (func(), error) {
+	if c.Web == "" {
+		return nil
+	}
+	return func(st *station.Station) (func(), error) {
+		url, stop, err := c.start(c.site(e, st, false, false, "--dir "+shellWord(shortPath(dir))), nil)
+		if err == nil {
+			e.say("misstep: pages at %s", url)
+		}
+		return stop, err
+	}
 }

@@ -29,6 +29,7 @@ func renderHunt(w io.Writer, r *hunt.Result) {
 // huntLines are the bugs of a hunt and the commands to type next, in at most height lines, but at least one new bug in full.
 func huntLines(r *hunt.Result, width, height int) []string {
 	list := "list them with: misstep findings list --dir " + shellWord(shortPath(r.Dir))
+	look := "look at them in a browser: misstep web --dir " + shellWord(shortPath(r.Dir))
 	if len(r.Bugs) == 0 {
 		return []string{"no findings"}
 	}
@@ -39,7 +40,7 @@ func huntLines(r *hunt.Result, width, height int) []string {
 			break
 		}
 	}
-	foot = append(foot, list)
+	foot = append(foot, list, look)
 	split := slices.IndexFunc(r.Bugs, func(b *misstepv1.Bug) bool { return b.GetStatus() == "known" })
 	if split < 0 {
 		split = len(r.Bugs)

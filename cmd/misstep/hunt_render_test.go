@@ -57,7 +57,8 @@ func TestAHuntEndsWithOneScreen(t *testing.T) {
 					assert.Equal(t, "no findings", text)
 					continue
 				}
-				assert.Equal(t, "list them with: misstep findings list --dir '/tmp/my hunt'", lines[len(lines)-1])
+				assert.Equal(t, "list them with: misstep findings list --dir '/tmp/my hunt'", lines[len(lines)-2])
+				assert.Equal(t, "look at them in a browser: misstep web --dir '/tmp/my hunt'", lines[len(lines)-1])
 				assert.Contains(t, text, "repeat one with: misstep replay '/tmp/my hunt/bundles/F000000000000.zip'")
 				if fresh > 0 {
 					assert.Regexp(t, `^\d+ new bugs?:$`, lines[0])
@@ -83,7 +84,7 @@ func TestAHuntEndsWithOneScreen(t *testing.T) {
 	}}}
 	assert.Contains(t, strings.Join(huntLines(part, 80, 24), "\n"), "  known as JDK-8302320 on jdk8; not on jdk25\n")
 	assert.Contains(t, strings.Join(huntLines(found(40, 0), 80, 24), "\n"), "  … and 37 more\n")
-	assert.Contains(t, strings.Join(huntLines(found(0, 40), 80, 24), "\n"), "  … and 22 more\n")
+	assert.Contains(t, strings.Join(huntLines(found(0, 40), 80, 24), "\n"), "  … and 23 more\n")
 }
 
 func TestATableFitsOrIsAsNarrowAsItsIDsAllow(t *testing.T) {

@@ -35,6 +35,7 @@ type cli struct {
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`
 	Schedule    scheduleCommand    `cmd:"" help:"List, pause and remove schedules, which submit campaigns again and again."`
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
+	Web         webCommand         `cmd:"" help:"Serve the pages of a hunt's or coordinator's folder for a browser."`
 	Known       knownCommand       `cmd:"" help:"Keep a catalogue of one's own known bugs beside the built-in one."`
 	Triage      triageCommand      `cmd:"" help:"Identify crash reports and thread dumps of any JVM: the id, the known bug, the reasons, the nearest findings."`
 	Jfr         jfrCommand         `cmd:"" help:"Check and compare recordings that somebody has, without a campaign."`

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"misstep/app/observe"
 	"misstep/app/retention"
 	"misstep/app/station"
+	"misstep/app/transport"
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
 )
@@ -35,6 +37,7 @@ type coordinatorCommand struct {
 	GCGrace time.Duration `name:"gc-grace" within:"[1h40m,)" help:"Keep blobs that were stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	notifyFlags
 	httpFlag
+	webFlags
 	peopleFlags
 }
 
@@ -153,9 +156,39 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		logger.Warn("--plain-text-network: connections are neither encrypted nor authenticated, keep the network private",
 			"listen", c.Listen)
 	}
+	closePages, err := c.pages(e, s, place.Asks(), secure)
+	if err != nil {
+		return errors.Join(err, listener.Close(), s.Close())
+	}
+	defer closePages()
 	logger.Info("coordinator serves", "listen", listener.Addr().String(), "tls", door.TLS, "dir", c.Dir, "store",
 		stores.Redacted(cmp.Or(c.Store, c.Dir)))
 	return s.Serve(ctx, listener)
+}
+
+// pages serves the coordinator's pages, if they are asked for, until closed.
+func (c *coordinatorCommand) pages(e *env, s *station.Coordinator, asks bool, secure *transport.Source) (closed func(), err error) {
+	if c.Web == "" {
+		return func() {}, nil
+	}
+	st, err := s.Connect()
+	if err != nil {
+		return nil, err
+	}
+	var config *tls.Config
+	if secure != nil {
+		config = secure.ForBrowsers()
+	}
+	url, stop, err := c.start(c.site(e, st, asks, secure != nil, "--coordinator "+c.Listen), config)
+	if err != nil {
+		st.Close()
+		return nil, err
+	}
+	e.info().Info("pages served", "web", url)
+	return func() {
+		stop()
+		st.Close()
+	}, nil
 }
 
 func isLoopback(host string) bool {

@@ -2,10 +2,10 @@ package view
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
-	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -71,7 +71,8 @@ func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, so
 		}
 	}
 	hits := c.shown.hits(ids...)
-	b.Hits, b.Rate = sum(hits), rateOfBug(findings, hits, c.trials)
+	b.Hits = sum(hits)
+	b.Rate, b.Rates = ratesOfBug(tried(findings, hits, c.trials))
 	k := sortKey{
 		id: id, kind: b.GetKinds()[0], known: b.GetStatus() == StatusKnown, hits: b.GetHits(), first: b.GetFirstSeen().AsTime(),
 		last: b.GetLastSeen().AsTime(),
@@ -83,15 +84,28 @@ func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, so
 	return b, k
 }
 
-func rateOfBug(findings []*misstepv1.Finding, hits, trials []rates.Count) *misstepv1.Reliability {
+// ratesOfBug returns the rate over all trials that could have shown a bug, and those by JDK.
+func ratesOfBug(cells []counted) (*misstepv1.Reliability, []*misstepv1.FindingRate) {
 	var shown, all uint64
-	for _, c := range tried(findings, hits, trials) {
+	byJDK := map[string]*misstepv1.FindingRate{}
+	for _, c := range cells {
 		shown, all = shown+c.hits, all+c.N
+		if byJDK[c.JDK] == nil {
+			byJDK[c.JDK] = &misstepv1.FindingRate{Jdk: c.JDK}
+		}
+		byJDK[c.JDK].Hits += c.hits
+		byJDK[c.JDK].Trials += c.N
+	}
+	var list []*misstepv1.FindingRate
+	for _, name := range slices.Sorted(maps.Keys(byJDK)) {
+		r := byJDK[name]
+		r.Low, r.High = interval.Wilson(r.GetHits(), r.GetTrials())
+		list = append(list, r)
 	}
 	low, high := interval.Wilson(shown, all)
 	return &misstepv1.Reliability{
 		Hits: uint32(min(shown, math.MaxUint32)), Tries: uint32(min(all, math.MaxUint32)), Low: low, High: high,
-	}
+	}, list
 }
 
 // statesOf returns the states of a bug: back when one of its findings is, quiet when all of them are.

@@ -2445,7 +2445,9 @@ type Bug struct {
 	// last_seen is the time of the latest outcome.
 	LastSeen *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=last_seen,json=lastSeen,proto3" json:"last_seen,omitempty"`
 	// states of its findings: "back" when one of them is, "quiet" when all of them are.
-	States        []string `protobuf:"bytes,11,rep,name=states,proto3" json:"states,omitempty"`
+	States []string `protobuf:"bytes,11,rep,name=states,proto3" json:"states,omitempty"`
+	// rates by JDK of the trials that rate counts, by name; those without a hit are among them. Workload and flag set are empty.
+	Rates         []*FindingRate `protobuf:"bytes,12,rep,name=rates,proto3" json:"rates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2553,6 +2555,13 @@ func (x *Bug) GetLastSeen() *timestamppb.Timestamp {
 func (x *Bug) GetStates() []string {
 	if x != nil {
 		return x.States
+	}
+	return nil
+}
+
+func (x *Bug) GetRates() []*FindingRate {
+	if x != nil {
+		return x.Rates
 	}
 	return nil
 }
@@ -4529,7 +4538,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x10ListBugsResponse\x12#\n" +
 	"\x04bugs\x18\x01 \x03(\v2\x0f.misstep.v1.BugR\x04bugs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x04R\x05total\"\xdb\x02\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\"\x8a\x03\n" +
 	"\x03Bug\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -4544,7 +4553,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"first_seen\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tfirstSeen\x127\n" +
 	"\tlast_seen\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x16\n" +
-	"\x06states\x18\v \x03(\tR\x06states\"L\n" +
+	"\x06states\x18\v \x03(\tR\x06states\x12-\n" +
+	"\x05rates\x18\f \x03(\v2\x17.misstep.v1.FindingRateR\x05rates\"L\n" +
 	"\x11GetFindingRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x18\n" +
@@ -4799,17 +4809,18 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*Recipe)(nil),                     // 84: misstep.v1.Recipe
 	(*Finding)(nil),                    // 85: misstep.v1.Finding
 	(*Reliability)(nil),                // 86: misstep.v1.Reliability
-	(Visibility)(0),                    // 87: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 88: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 89: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 90: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 91: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 92: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 93: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 94: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 95: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 96: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 97: misstep.v1.KnownBug
+	(*FindingRate)(nil),                // 87: misstep.v1.FindingRate
+	(Visibility)(0),                    // 88: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 89: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 90: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 91: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 92: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 93: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 94: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 95: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 96: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 97: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 98: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
 	76, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
@@ -4855,90 +4866,91 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	86, // 40: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
 	79, // 41: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
 	79, // 42: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	85, // 43: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	87, // 44: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	79, // 45: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	88, // 46: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	89, // 47: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	89, // 48: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	89, // 49: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	89, // 50: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	51, // 51: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	84, // 52: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	90, // 53: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	91, // 54: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	92, // 55: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	93, // 56: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	82, // 57: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	62, // 58: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	62, // 59: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	86, // 60: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	94, // 61: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	79, // 62: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	79, // 63: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	95, // 64: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	86, // 65: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	82, // 66: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	96, // 67: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	97, // 68: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	97, // 69: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	26, // 70: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	31, // 71: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 72: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 73: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 74: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	49, // 75: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	13, // 76: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	15, // 77: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	20, // 78: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	17, // 79: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	23, // 80: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	32, // 81: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	34, // 82: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	37, // 83: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	39, // 84: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	41, // 85: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	43, // 86: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	45, // 87: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	47, // 88: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	63, // 89: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	65, // 90: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	67, // 91: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	52, // 92: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	54, // 93: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	56, // 94: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	58, // 95: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	60, // 96: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 97: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 98: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 99: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	50, // 100: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	14, // 101: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	16, // 102: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	21, // 103: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	18, // 104: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	24, // 105: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	33, // 106: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	35, // 107: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	38, // 108: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	40, // 109: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	42, // 110: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	44, // 111: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	46, // 112: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	48, // 113: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	64, // 114: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	66, // 115: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	68, // 116: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	53, // 117: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	55, // 118: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	57, // 119: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	59, // 120: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	61, // 121: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	97, // [97:122] is the sub-list for method output_type
-	72, // [72:97] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	87, // 43: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	85, // 44: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	88, // 45: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	79, // 46: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	89, // 47: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	90, // 48: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	90, // 49: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	90, // 50: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	90, // 51: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	51, // 52: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	84, // 53: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	91, // 54: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	92, // 55: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	93, // 56: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	94, // 57: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	82, // 58: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	62, // 59: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	62, // 60: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	86, // 61: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	95, // 62: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	79, // 63: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	79, // 64: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	96, // 65: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	86, // 66: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	82, // 67: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	97, // 68: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	98, // 69: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	98, // 70: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	26, // 71: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	31, // 72: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 73: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 74: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 75: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	49, // 76: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	13, // 77: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	15, // 78: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	20, // 79: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	17, // 80: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	23, // 81: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	32, // 82: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	34, // 83: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	37, // 84: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	39, // 85: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	41, // 86: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	43, // 87: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	45, // 88: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	47, // 89: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	63, // 90: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	65, // 91: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	67, // 92: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	52, // 93: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	54, // 94: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	56, // 95: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	58, // 96: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	60, // 97: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 98: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 99: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 100: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	50, // 101: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	14, // 102: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	16, // 103: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	21, // 104: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	18, // 105: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	24, // 106: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	33, // 107: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	35, // 108: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	38, // 109: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	40, // 110: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	42, // 111: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	44, // 112: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	46, // 113: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	48, // 114: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	64, // 115: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	66, // 116: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	68, // 117: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	53, // 118: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	55, // 119: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	57, // 120: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	59, // 121: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	61, // 122: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	98, // [98:123] is the sub-list for method output_type
+	73, // [73:98] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }

@@ -1,0 +1,149 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+const (
+	// lookEvery is how often a stream looks whether something changed, and aliveEvery how often it says that it is there, and asks
+	// again whether whoever listens may.
+	lookEvery  = 2 * time.Second
+	aliveEvery = 30 * time.Second
+	// maxStreams bounds the pages that follow what happens at the same time.
+	maxStreams = 1000
+)
+
+// changes tell whether something changed in a project. What many streams ask at the same time is looked up once.
+type changes struct {
+	mu sync.Mutex
+	// by project
+	last    map[string]look
+	streams int
+	// made counts the changes that were made on pages.
+	made uint64
+}
+
+type look struct {
+	at   time.Time
+	hash uint64
+}
+
+// join counts a stream; false when there are too many.
+func (c *changes) join() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.streams >= maxStreams {
+		return false
+	}
+	c.streams++
+	return true
+}
+
+func (c *changes) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams--
+}
+
+// events is a stream of server-sent events: "changed" with a number that stands for what is shown, whenever that changes.
+func (s *Site) events(w http.ResponseWriter, r *http.Request) {
+	if !s.changes.join() {
+		s.fail(w, r, status.Errorf(codes.ResourceExhausted, "%d pages follow what happens already: reload by hand", maxStreams))
+		return
+	}
+	defer s.changes.leave()
+	hash, err := s.state(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	tell := func(text string) bool {
+		_, err := fmt.Fprint(w, text)
+		return err == nil && out.Flush() == nil
+	}
+	if !tell(fmt.Sprintf("retry: 5000\nid: %x\n\n", hash)) {
+		return
+	}
+	if before := r.Header.Get("Last-Event-ID"); before != "" && before != fmt.Sprintf("%x", hash) {
+		hash = 0 // something changed while there was no connection
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for asked := s.Clock(); ; {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+		if now := s.Clock(); now.Sub(asked) >= aliveEvery {
+			asked = now
+			if _, err := s.access.WhoAmI(r.Context(), &misstepv1.WhoAmIRequest{}); err != nil || !tell(": alive\n\n") {
+				return
+			}
+		}
+		current, err := s.state(r.Context())
+		switch {
+		case status.Code(err) == codes.PermissionDenied || status.Code(err) == codes.Unauthenticated:
+			return
+		case err != nil || current == hash:
+			continue
+		}
+		if hash = current; !tell(fmt.Sprintf("event: changed\nid: %x\ndata: %x\n\n", hash, hash)) {
+			return
+		}
+	}
+}
+
+// state is a number that changes when campaigns or runners of the visitor's project do, or what was decided on these pages: whatever
+// is found ends a trial of a campaign. It is made of nothing that only some people see, so it is the same for all.
+func (s *Site) state(ctx context.Context) (uint64, error) {
+	project := visitOf(ctx).project
+	s.changes.mu.Lock()
+	defer s.changes.mu.Unlock()
+	if l := s.changes.last[project]; s.Clock().Sub(l.at) < lookEvery/2 {
+		return l.hash, nil
+	}
+	h := fnv.New64a()
+	add := func(m proto.Message, err error) error {
+		if err != nil {
+			return err
+		}
+		text, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+		_, _ = h.Write(text) // never fails
+		return err
+	}
+	campaigns, err := s.admin.ListCampaigns(ctx, &misstepv1.ListCampaignsRequest{})
+	for _, c := range campaigns.GetCampaigns() {
+		c.TrialsPerSecond, c.FindingIds = 0, nil // which time alone changes; of which not everybody sees all
+	}
+	if err := add(campaigns, err); err != nil {
+		return 0, err
+	}
+	_, _ = fmt.Fprint(h, s.changes.made)
+	runners, err := s.admin.ListRunners(ctx, &misstepv1.ListRunnersRequest{})
+	for _, r := range runners.GetRunners() {
+		r.LastCall = nil
+	}
+	if err := add(runners, err); err != nil {
+		return 0, err
+	}
+	if s.changes.last == nil {
+		s.changes.last = map[string]look{}
+	}
+	s.changes.last[project] = look{s.Clock(), h.Sum64()}
+	return h.Sum64(), nil
+}

@@ -1,0 +1,98 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"misstep/coordinator/access"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// loginPage is what the page to log in shows.
+type loginPage struct {
+	// To is the page to which the login leads.
+	To string
+	// Issuer of the OpenID provider; empty without one.
+	Issuer string
+	// Message says what went wrong.
+	Message string
+}
+
+// askToLogIn shows the page to log in in place of another one.
+func (s *Site) askToLogIn(w http.ResponseWriter, r *http.Request, why error) {
+	if visitOf(r.Context()).format != "html" || r.Method != http.MethodGet {
+		s.fail(w, r, why)
+		return
+	}
+	s.showLogin(w, r, r.URL.RequestURI(), why)
+}
+
+func (s *Site) showLogin(w http.ResponseWriter, r *http.Request, to string, why error) {
+	p := loginPage{To: inside(to)}
+	if why != nil {
+		p.Message = status.Convert(why).Message()
+	}
+	if where, err := s.access.GetLogin(r.Context(), &misstepv1.GetLoginRequest{}); err == nil {
+		p.Issuer = where.GetIssuer()
+	}
+	page := &page{template: "login", title: "Log in", data: p}
+	if err := s.write(w, r, http.StatusUnauthorized, page); err != nil {
+		s.fail(w, r, err)
+	}
+}
+
+// inside returns an address of this site, whatever somebody wrote into a link to the login.
+func inside(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||
+		strings.Contains(u.Path, `\`) || strings.HasPrefix(u.Path, "/log") {
+		return "/"
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+}
+
+// logIn begins a session with a token, if the coordinator takes it. The request comes before there is a session, so what keeps
+// other sites from sending it is guard.
+func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
+	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{format: "html", caller: &access.Caller{}}))
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	given := strings.TrimSpace(r.PostFormValue("token"))
+	err := status.Error(codes.Unauthenticated, "give a token: `misstep token create` makes one")
+	if given != "" {
+		if !s.attempts.Allow() {
+			err = status.Error(codes.ResourceExhausted, "too many logins at a time: try again in a minute")
+		} else {
+			ctx := metadata.AppendToOutgoingContext(r.Context(), "authorization", "Bearer "+given)
+			_, err = s.access.WhoAmI(ctx, &misstepv1.WhoAmIRequest{})
+		}
+	}
+	if err != nil {
+		s.showLogin(w, r, r.PostFormValue("to"), err)
+		return
+	}
+	http.SetCookie(w, s.cookie(s.sessions.begin(token(given), s.Clock())))
+	http.Redirect(w, r, inside(r.PostFormValue("to")), http.StatusSeeOther)
+}
+
+// logOut ends the session of a browser.
+func (s *Site) logOut(w http.ResponseWriter, r *http.Request) {
+	if !genuine(r) {
+		s.fail(w, r, errForeignForm)
+		return
+	}
+	if cookie, err := r.Cookie(s.cookieName()); err == nil {
+		s.sessions.end(cookie.Value)
+	}
+	http.SetCookie(w, s.cookie(""))
+	w.Header().Set("Clear-Site-Data", `"cache"`)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+var errForeignForm = status.Error(codes.PermissionDenied,
+	"this form is of an older session or of another site: open the page again")

@@ -1,0 +1,110 @@
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+
+	"misstep/corpus"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Options of a site.
+type Options struct {
+	// Conn is the connection to the coordinator; pages add the credential and the project of each call.
+	Conn grpc.ClientConnInterface
+	// Blobs has the evidence of findings.
+	Blobs corpus.Source
+	// Asks means that the coordinator asks who calls, so that people log in; without, everybody who reaches the site sees all.
+	Asks bool
+	// Writable allows changes where the coordinator does not ask who calls.
+	Writable bool
+	// TLS means that the site is served by HTTPS only.
+	TLS bool
+	// Bundle writes the bundle of a finding to a file; nil offers no bundles.
+	Bundle func(ctx context.Context, finding, path string) error
+	// Place is how a command reaches the same coordinator, as "--dir hunt-x", for the commands that pages show.
+	Place string
+	// Clock is time.Now where it is nil.
+	Clock func() time.Time
+	// Logger takes what went wrong here; nil is none.
+	Logger *slog.Logger
+}
+
+// Site answers requests for pages. It is safe for concurrent use.
+type Site struct {
+	Options
+	admin     misstepv1.AdminServiceClient
+	access    misstepv1.AccessServiceClient
+	schedules misstepv1.ScheduleServiceClient
+	handler   http.Handler
+	changes   changes
+	sessions  sessions
+	// attempts bounds the logins a second of all together: each costs the coordinator a look into its store.
+	attempts *rate.Limiter
+	// csrf is in the forms of a site that asks nobody who they are.
+	csrf string
+}
+
+//go:embed static
+var static embed.FS
+
+// New returns a site.
+func New(o Options) *Site {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	conn := newCache(o.Conn, o.Clock)
+	s := &Site{
+		Options: o, admin: misstepv1.NewAdminServiceClient(conn), access: misstepv1.NewAccessServiceClient(conn),
+		schedules: misstepv1.NewScheduleServiceClient(conn), attempts: rate.NewLimiter(5, 50), csrf: rand.Text(),
+	}
+	s.handler = s.routes()
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+func (s *Site) routes() http.Handler {
+	pages := http.NewServeMux()
+	for pattern, make := range map[string]maker{
+		"GET /{$}":           s.overview,
+		"GET /findings":      s.findings,
+		"GET /matrix":        s.matrix,
+		"GET /findings/{id}": s.finding,
+	} {
+		pages.Handle(pattern, s.page(make))
+	}
+	pages.HandleFunc("GET /findings/{id}/evidence/{name}", s.evidence)
+	pages.HandleFunc("GET /findings/{id}/bundle", s.bundle)
+	pages.HandleFunc("GET /events", s.events)
+	pages.HandleFunc("POST /logout", s.logOut)
+	pages.Handle("/", s.page(nowhere))
+
+	all := http.NewServeMux()
+	all.Handle("GET /static/", staticFiles())
+	if s.Asks {
+		all.HandleFunc("POST /login", s.logIn)
+	}
+	all.Handle("/", s.enter(pages))
+	return s.guard(all)
+}
+
+// staticFiles serves the style, the script and the icon, which change with the binary only.
+func staticFiles() http.Handler {
+	files := http.FileServerFS(static)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=3600")
+		files.ServeHTTP(w, r)
+	})
+}

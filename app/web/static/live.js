@@ -1,0 +1,61 @@
+// Follows what happens: when the coordinator says that something changed, the page is fetched again, and the parts of it that
+// differ are replaced. Without this script a page shows what was so when it was opened.
+"use strict";
+
+const leastPause = 2000; // ms between two refreshes
+const note = document.getElementById("live");
+let paused = false, last = 0, waiting = 0, source = null;
+
+function say(text) { note.firstChild.textContent = text + " "; }
+
+// open details stay open, and a part in which somebody types or selects text is left alone
+function replace(part, fresh) {
+  const selected = document.getSelection();
+  const busy = part.contains(document.activeElement) && document.activeElement !== document.body ||
+    !selected.isCollapsed && part.contains(selected.anchorNode);
+  if (busy || part.innerHTML === fresh.innerHTML) return;
+  const open = [...part.querySelectorAll("details[open] > summary")].map((s) => s.textContent);
+  part.replaceChildren(...fresh.childNodes);
+  for (const s of part.querySelectorAll("details > summary")) s.parentNode.open = open.includes(s.textContent);
+}
+
+async function refresh() {
+  waiting = 0;
+  last = Date.now();
+  const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!response.ok) { say("This page cannot be renewed: " + response.status + "."); return; }
+  const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+  for (const part of document.querySelectorAll("[data-part]")) {
+    const other = fresh.querySelector('[data-part="' + CSS.escape(part.dataset.part) + '"]');
+    if (other) replace(part, other);
+  }
+  say("Live.");
+}
+
+function changed() {
+  if (paused || waiting || document.hidden) { if (document.hidden) last = -1; return; }
+  waiting = setTimeout(() => refresh().catch(() => say("No connection.")), Math.max(0, last + leastPause - Date.now()));
+}
+
+function follow() {
+  source = new EventSource(document.body.dataset.events);
+  source.addEventListener("changed", changed);
+  source.onopen = () => say("Live.");
+  source.onerror = () => say("No connection; trying again.");
+}
+
+if (document.body.dataset.events) {
+  note.append(document.createTextNode(""));
+  const button = document.createElement("button");
+  button.className = "plain";
+  button.textContent = "Pause";
+  button.addEventListener("click", () => {
+    paused = !paused;
+    button.textContent = paused ? "Follow" : "Pause";
+    say(paused ? "Paused." : "Live.");
+    if (!paused) changed();
+  });
+  note.after(button);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden && last < 0) { last = 0; changed(); } });
+  follow();
+}
