@@ -16,6 +16,7 @@ import (
 	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/store"
+	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )
@@ -131,7 +132,10 @@ func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequ
 		if err != nil {
 			return err
 		}
-		resp.Campaign, err = s.view.Campaign(tx, c, now)
+		if resp.Campaign, err = s.view.Campaign(tx, c, now); err != nil || !req.GetCombinations() {
+			return err
+		}
+		resp.Combinations, err = view.Combinations(tx, c.ID)
 		return err
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/store"
 	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
@@ -114,7 +115,7 @@ func (s *Server) decide(
 		if err != nil {
 			return err
 		}
-		d.Made = timestamppb.New(now)
+		d.Made, d.MadeBy = timestamppb.New(now), access.From(ctx).Name
 		if d.Id, err = tx.AddDecision(d); err != nil {
 			return err
 		}
@@ -145,7 +146,7 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 					d.GetUndone().AsTime().Format(time.DateTime))
 			}
 			resp.Decision = proto.CloneOf(d)
-			resp.Decision.Undone = timestamppb.New(now)
+			resp.Decision.Undone, resp.Decision.UndoneBy = timestamppb.New(now), access.From(ctx).Name
 			if err := tx.PutDecision(resp.GetDecision()); err != nil {
 				return err
 			}

@@ -25,8 +25,8 @@ const (
 )
 
 // cache is a connection that gives answers again for a short time, so that many looks at one page cost the coordinator as much as
-// one. It keeps what viewers read in a project, by the project, the caller with what they may do, and the request: some findings are
-// seen by some people only. Where nobody is asked who they are, all share the answers. Other calls pass through.
+// one. It keeps what viewers read in a project, by the project, the caller with what they may do, and the request: some findings
+// are seen by some people only. Where nobody is asked who they are, all share the answers. Other calls pass through.
 type cache struct {
 	grpc.ClientConnInterface
 	clock func() time.Time

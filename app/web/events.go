@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -31,7 +32,7 @@ type changes struct {
 	last    map[string]look
 	streams int
 	// made counts the changes that were made on pages.
-	made uint64
+	made atomic.Uint64
 }
 
 type look struct {
@@ -108,8 +109,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// state is a number that changes when campaigns or runners of the visitor's project do, or what was decided on these pages: whatever
-// is found ends a trial of a campaign. It is made of nothing that only some people see, so it is the same for all.
+// state is a number that changes when campaigns or runners of the visitor's project do, or what was decided on these pages:
+// whatever is found ends a trial of a campaign. It is made of nothing that only some people see, so it is the same for all.
 func (s *Site) state(ctx context.Context) (uint64, error) {
 	project := visitOf(ctx).project
 	s.changes.mu.Lock()
@@ -133,7 +134,7 @@ func (s *Site) state(ctx context.Context) (uint64, error) {
 	if err := add(campaigns, err); err != nil {
 		return 0, err
 	}
-	_, _ = fmt.Fprint(h, s.changes.made)
+	_, _ = fmt.Fprint(h, s.changes.made.Load())
 	runners, err := s.admin.ListRunners(ctx, &misstepv1.ListRunnersRequest{})
 	for _, r := range runners.GetRunners() {
 		r.LastCall = nil

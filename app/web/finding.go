@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,10 @@ type findingPage struct {
 	// Reproductions of the finding, newest first.
 	Reproductions []*misstepv1.ReproductionStatus
 	Retests       []*misstepv1.Retest
+	// Decisions about the finding and what was merged with it, newest first.
+	Decisions []*misstepv1.TriageDecision
+	// Triage reports that the visitor may decide.
+	Triage bool
 	// Place is how a command reaches the coordinator; Bundles reports that the bundle can be had here.
 	Place   string
 	Bundles bool
@@ -94,6 +99,17 @@ func (s *Site) finding(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	f.Retests = history.GetRetests()
+	decisions, err := s.admin.ListDecisions(ctx, &misstepv1.ListDecisionsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	ids := append([]string{f.GetId()}, f.GetAliases()...)
+	for _, d := range slices.Backward(decisions.GetDecisions()) {
+		if slices.Contains(ids, d.GetFinding()) || slices.Contains(ids, d.GetInto()) {
+			f.Decisions = append(f.Decisions, d)
+		}
+	}
+	f.Triage = visitOf(ctx).may(misstepv1.Role_ROLE_TRIAGER)
 	return &page{
 		template: "finding", title: f.GetId(), data: f, json: f.Finding, csv: csvOfRates(f.GetRates()), live: true,
 	}, nil

@@ -29,8 +29,12 @@ var functions = template.FuncMap{
 	"duration": duration,
 	"perSec":   perSecond,
 	"cut":      cut,
-	"label":    labelOf,
-	"jdks":     jdksOf,
+	"grant":    grantText,
+	"reproduction": func(s misstepv1.ReproductionState) string {
+		return strings.ToLower(strings.TrimPrefix(s.String(), "REPRODUCTION_STATE_"))
+	},
+	"label": labelOf,
+	"jdks":  jdksOf,
 	"rate": func(f *misstepv1.Finding) string {
 		hits, trials := rateOf(f)
 		return percent(hits, trials)

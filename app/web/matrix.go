@@ -157,8 +157,8 @@ func (m matrix) json() any {
 	list := []matrixJSON{}
 	for _, row := range m.Rows {
 		j := matrixJSON{
-			Bug: row.GetId(), Title: row.GetTitle(), Status: row.GetStatus(), FirstAffected: row.FirstAffected, Affects: row.Affects,
-			FixedIn: row.FixedIn, ByJDK: map[string]cellJSON{},
+			Bug: row.GetId(), Title: row.GetTitle(), Status: row.GetStatus(), FirstAffected: row.FirstAffected,
+			Affects: row.Affects, FixedIn: row.FixedIn, ByJDK: map[string]cellJSON{},
 		}
 		for _, c := range row.Cells {
 			j.ByJDK[c.JDK] = cellJSON{c.State, c.Rate.GetHits(), c.Rate.GetTrials(), c.Rate.GetLow(), c.Rate.GetHigh()}

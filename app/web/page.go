@@ -43,13 +43,17 @@ type shell struct {
 	// CSRF is what forms that change something have in them.
 	CSRF string
 	Live bool
-	Nav  []link
+	// Formats reports that the page's address has other formats.
+	Formats bool
+	Nav     []link
 }
 
 // link of the navigation.
 type link struct {
 	Name, Path string
 	Current    bool
+	// admin pages are shown to admins of a coordinator that asks who calls.
+	admin bool
 }
 
 // Link returns the address of a page in the project.
@@ -69,6 +73,11 @@ var sections = []link{
 	{Name: "Overview", Path: "/"},
 	{Name: "Findings", Path: "/findings"},
 	{Name: "Bug × JDK", Path: "/matrix"},
+	{Name: "Campaigns", Path: "/campaigns"},
+	{Name: "Samplers", Path: "/samplers"},
+	{Name: "Fleet", Path: "/fleet"},
+	{Name: "Known bugs", Path: "/known"},
+	{Name: "People", Path: "/people", admin: true},
 }
 
 // page answers with what a maker makes, in the format that was asked for.
@@ -112,15 +121,19 @@ func (s *Site) write(w http.ResponseWriter, r *http.Request, code int, p *page) 
 
 func (s *Site) html(v *visit, r *http.Request, p *page) ([]byte, error) {
 	view := shell{
-		Title: p.title, Data: p.data, Path: r.URL.Path, Project: v.project, Prefix: v.prefix, Live: p.live,
+		Title: p.title, Data: p.data, Path: r.URL.Path, Project: v.project, Prefix: v.prefix, Live: p.live, CSRF: v.csrf,
+		Formats: r.Method == http.MethodGet,
 	}
 	if s.Asks {
-		view.Caller, view.CSRF = v.caller.Name, v.csrf
+		view.Caller = v.caller.Name
 	}
 	if r.URL.RawQuery != "" {
 		view.Query = "?" + r.URL.Query().Encode()
 	}
 	for _, l := range sections {
+		if l.admin && !(s.Asks && v.caller.May(misstepv1.Role_ROLE_ADMIN, "")) {
+			continue
+		}
 		l.Current = r.URL.Path == l.Path || l.Path != "/" && strings.HasPrefix(r.URL.Path, l.Path+"/")
 		view.Nav = append(view.Nav, l)
 	}

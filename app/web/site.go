@@ -78,15 +78,30 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.Ser
 func (s *Site) routes() http.Handler {
 	pages := http.NewServeMux()
 	for pattern, make := range map[string]maker{
-		"GET /{$}":           s.overview,
-		"GET /findings":      s.findings,
-		"GET /matrix":        s.matrix,
-		"GET /findings/{id}": s.finding,
+		"GET /{$}":            s.overview,
+		"GET /findings":       s.findings,
+		"GET /matrix":         s.matrix,
+		"GET /findings/{id}":  s.finding,
+		"GET /samplers":       s.samplers,
+		"GET /fleet":          s.fleet,
+		"GET /known":          s.known,
+		"GET /people":         s.people,
+		"GET /campaigns":      s.campaigns,
+		"GET /campaigns/{id}": s.campaign,
 	} {
 		pages.Handle(pattern, s.page(make))
 	}
 	pages.HandleFunc("GET /findings/{id}/evidence/{name}", s.evidence)
 	pages.HandleFunc("GET /findings/{id}/bundle", s.bundle)
+	for pattern, do := range map[string]action{
+		"POST /findings/{id}/merge":       s.merge,
+		"POST /findings/{id}/split":       s.split,
+		"POST /decisions/{decision}/undo": s.undo,
+		"POST /campaigns/{id}/stop":       s.stop,
+		"POST /owners/trust":              s.trust,
+	} {
+		pages.Handle(pattern, s.act(do))
+	}
 	pages.HandleFunc("GET /events", s.events)
 	pages.HandleFunc("POST /logout", s.logOut)
 	pages.Handle("/", s.page(nowhere))

@@ -562,7 +562,9 @@ func (x *ListCampaignsResponse) GetCampaigns() []*CampaignStatus {
 type GetCampaignRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign_id or an unambiguous prefix of it.
-	CampaignId    string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
+	// combinations asks for what was tried by combination, too.
+	Combinations  bool `protobuf:"varint,2,opt,name=combinations,proto3" json:"combinations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -604,11 +606,20 @@ func (x *GetCampaignRequest) GetCampaignId() string {
 	return ""
 }
 
+func (x *GetCampaignRequest) GetCombinations() bool {
+	if x != nil {
+		return x.Combinations
+	}
+	return false
+}
+
 // GetCampaignResponse shows how far the campaign has come.
 type GetCampaignResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// campaign with its counts.
-	Campaign      *CampaignStatus `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Campaign *CampaignStatus `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	// combinations that were tried, by JDK, workload and flag set, if they were asked for.
+	Combinations  []*TriedCombination `protobuf:"bytes,2,rep,name=combinations,proto3" json:"combinations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,6 +659,95 @@ func (x *GetCampaignResponse) GetCampaign() *CampaignStatus {
 		return x.Campaign
 	}
 	return nil
+}
+
+func (x *GetCampaignResponse) GetCombinations() []*TriedCombination {
+	if x != nil {
+		return x.Combinations
+	}
+	return nil
+}
+
+// TriedCombination counts the trials of a campaign with one JDK, workload and flag set, whatever the other dimensions are.
+type TriedCombination struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk by name.
+	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// workload by name.
+	Workload string `protobuf:"bytes,2,opt,name=workload,proto3" json:"workload,omitempty"`
+	// flag_set by name.
+	FlagSet string `protobuf:"bytes,3,opt,name=flag_set,json=flagSet,proto3" json:"flag_set,omitempty"`
+	// trials that were not void.
+	Trials uint64 `protobuf:"varint,4,opt,name=trials,proto3" json:"trials,omitempty"`
+	// hits is the number of these trials that showed a finding.
+	Hits          uint64 `protobuf:"varint,5,opt,name=hits,proto3" json:"hits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TriedCombination) Reset() {
+	*x = TriedCombination{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TriedCombination) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TriedCombination) ProtoMessage() {}
+
+func (x *TriedCombination) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TriedCombination.ProtoReflect.Descriptor instead.
+func (*TriedCombination) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TriedCombination) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *TriedCombination) GetWorkload() string {
+	if x != nil {
+		return x.Workload
+	}
+	return ""
+}
+
+func (x *TriedCombination) GetFlagSet() string {
+	if x != nil {
+		return x.FlagSet
+	}
+	return ""
+}
+
+func (x *TriedCombination) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *TriedCombination) GetHits() uint64 {
+	if x != nil {
+		return x.Hits
+	}
+	return 0
 }
 
 // CampaignStatus shows how far a campaign has come.
@@ -705,7 +805,7 @@ type CampaignStatus struct {
 
 func (x *CampaignStatus) Reset() {
 	*x = CampaignStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +817,7 @@ func (x *CampaignStatus) String() string {
 func (*CampaignStatus) ProtoMessage() {}
 
 func (x *CampaignStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[9]
+	mi := &file_misstep_v1_admin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +830,7 @@ func (x *CampaignStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignStatus.ProtoReflect.Descriptor instead.
 func (*CampaignStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CampaignStatus) GetId() string {
@@ -904,7 +1004,7 @@ type Repetitions struct {
 
 func (x *Repetitions) Reset() {
 	*x = Repetitions{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1016,7 @@ func (x *Repetitions) String() string {
 func (*Repetitions) ProtoMessage() {}
 
 func (x *Repetitions) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[10]
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1029,7 @@ func (x *Repetitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repetitions.ProtoReflect.Descriptor instead.
 func (*Repetitions) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Repetitions) GetDrawn() uint64 {
@@ -977,7 +1077,7 @@ type UnprovedTrials struct {
 
 func (x *UnprovedTrials) Reset() {
 	*x = UnprovedTrials{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1089,7 @@ func (x *UnprovedTrials) String() string {
 func (*UnprovedTrials) ProtoMessage() {}
 
 func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1102,7 @@ func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprovedTrials.ProtoReflect.Descriptor instead.
 func (*UnprovedTrials) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UnprovedTrials) GetOutcome() string {
@@ -1044,7 +1144,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1056,7 +1156,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1069,7 +1169,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -1089,7 +1189,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1201,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1214,7 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 // SetBudgetRequest replaces the budget of a campaign.
@@ -1132,7 +1232,7 @@ type SetBudgetRequest struct {
 
 func (x *SetBudgetRequest) Reset() {
 	*x = SetBudgetRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1144,7 +1244,7 @@ func (x *SetBudgetRequest) String() string {
 func (*SetBudgetRequest) ProtoMessage() {}
 
 func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1157,7 +1257,7 @@ func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetRequest.ProtoReflect.Descriptor instead.
 func (*SetBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetBudgetRequest) GetCampaignId() string {
@@ -1190,7 +1290,7 @@ type SetBudgetResponse struct {
 
 func (x *SetBudgetResponse) Reset() {
 	*x = SetBudgetResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1302,7 @@ func (x *SetBudgetResponse) String() string {
 func (*SetBudgetResponse) ProtoMessage() {}
 
 func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1315,7 @@ func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetResponse.ProtoReflect.Descriptor instead.
 func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 // GetBacklogRequest asks for everything.
@@ -1227,7 +1327,7 @@ type GetBacklogRequest struct {
 
 func (x *GetBacklogRequest) Reset() {
 	*x = GetBacklogRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1339,7 @@ func (x *GetBacklogRequest) String() string {
 func (*GetBacklogRequest) ProtoMessage() {}
 
 func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1352,7 @@ func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogRequest.ProtoReflect.Descriptor instead.
 func (*GetBacklogRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 // GetBacklogResponse holds what is left.
@@ -1266,7 +1366,7 @@ type GetBacklogResponse struct {
 
 func (x *GetBacklogResponse) Reset() {
 	*x = GetBacklogResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1378,7 @@ func (x *GetBacklogResponse) String() string {
 func (*GetBacklogResponse) ProtoMessage() {}
 
 func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1391,7 @@ func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogResponse.ProtoReflect.Descriptor instead.
 func (*GetBacklogResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetBacklogResponse) GetCampaigns() []*Backlog {
@@ -1321,7 +1421,7 @@ type Backlog struct {
 
 func (x *Backlog) Reset() {
 	*x = Backlog{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1433,7 @@ func (x *Backlog) String() string {
 func (*Backlog) ProtoMessage() {}
 
 func (x *Backlog) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1446,7 @@ func (x *Backlog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backlog.ProtoReflect.Descriptor instead.
 func (*Backlog) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Backlog) GetCampaignId() string {
@@ -1393,7 +1493,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1505,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1518,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -1434,7 +1534,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1446,7 +1546,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1459,7 +1559,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -1499,7 +1599,7 @@ type RunnerStatus struct {
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1611,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1624,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -1587,7 +1687,7 @@ type TrustOwnerRequest struct {
 
 func (x *TrustOwnerRequest) Reset() {
 	*x = TrustOwnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +1699,7 @@ func (x *TrustOwnerRequest) String() string {
 func (*TrustOwnerRequest) ProtoMessage() {}
 
 func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +1712,7 @@ func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
 func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TrustOwnerRequest) GetOwner() string {
@@ -1631,7 +1731,7 @@ type TrustOwnerResponse struct {
 
 func (x *TrustOwnerResponse) Reset() {
 	*x = TrustOwnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1743,7 @@ func (x *TrustOwnerResponse) String() string {
 func (*TrustOwnerResponse) ProtoMessage() {}
 
 func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1756,7 @@ func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
 func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 // SetAside are the owners of runners that get no leases; the store keeps them.
@@ -1670,7 +1770,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1782,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1795,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
@@ -1718,7 +1818,7 @@ type OwnerSetAside struct {
 
 func (x *OwnerSetAside) Reset() {
 	*x = OwnerSetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1830,7 @@ func (x *OwnerSetAside) String() string {
 func (*OwnerSetAside) ProtoMessage() {}
 
 func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1843,7 @@ func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
 func (*OwnerSetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OwnerSetAside) GetReason() string {
@@ -1783,7 +1883,7 @@ type Repetition struct {
 
 func (x *Repetition) Reset() {
 	*x = Repetition{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1895,7 @@ func (x *Repetition) String() string {
 func (*Repetition) ProtoMessage() {}
 
 func (x *Repetition) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1908,7 @@ func (x *Repetition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repetition.ProtoReflect.Descriptor instead.
 func (*Repetition) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Repetition) GetRecipe() *Recipe {
@@ -1871,7 +1971,7 @@ type RepeatedPairs struct {
 
 func (x *RepeatedPairs) Reset() {
 	*x = RepeatedPairs{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1883,7 +1983,7 @@ func (x *RepeatedPairs) String() string {
 func (*RepeatedPairs) ProtoMessage() {}
 
 func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1896,7 +1996,7 @@ func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPairs.ProtoReflect.Descriptor instead.
 func (*RepeatedPairs) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RepeatedPairs) GetPairs() []*RepeatedPair {
@@ -1925,7 +2025,7 @@ type RepeatedPair struct {
 
 func (x *RepeatedPair) Reset() {
 	*x = RepeatedPair{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1937,7 +2037,7 @@ func (x *RepeatedPair) String() string {
 func (*RepeatedPair) ProtoMessage() {}
 
 func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1950,7 +2050,7 @@ func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPair.ProtoReflect.Descriptor instead.
 func (*RepeatedPair) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RepeatedPair) GetOne() string {
@@ -1999,7 +2099,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2111,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2124,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -2047,7 +2147,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2159,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2172,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -2127,7 +2227,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2239,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2252,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -2261,7 +2361,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2373,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2386,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -2321,7 +2421,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2333,7 +2433,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2346,7 +2446,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -2371,7 +2471,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2383,7 +2483,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2396,7 +2496,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -2454,7 +2554,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2466,7 +2566,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2479,7 +2579,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Bug) GetId() string {
@@ -2579,7 +2679,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2691,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2704,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -2632,7 +2732,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2744,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2757,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -2687,7 +2787,7 @@ type SetVisibilityRequest struct {
 
 func (x *SetVisibilityRequest) Reset() {
 	*x = SetVisibilityRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2799,7 @@ func (x *SetVisibilityRequest) String() string {
 func (*SetVisibilityRequest) ProtoMessage() {}
 
 func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +2812,7 @@ func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SetVisibilityRequest) GetFindingId() string {
@@ -2761,7 +2861,7 @@ type SetVisibilityResponse struct {
 
 func (x *SetVisibilityResponse) Reset() {
 	*x = SetVisibilityResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +2873,7 @@ func (x *SetVisibilityResponse) String() string {
 func (*SetVisibilityResponse) ProtoMessage() {}
 
 func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +2886,7 @@ func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
@@ -2811,7 +2911,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2923,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2936,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -2871,7 +2971,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +2983,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +2996,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -2919,7 +3019,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2931,7 +3031,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2944,7 +3044,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -2972,7 +3072,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3084,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3097,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -3018,7 +3118,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3030,7 +3130,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3043,7 +3143,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -3064,7 +3164,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3076,7 +3176,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3089,7 +3189,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -3108,7 +3208,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3220,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3233,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -3147,7 +3247,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3259,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3272,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -3197,7 +3297,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3209,7 +3309,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3222,7 +3322,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -3259,7 +3359,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3271,7 +3371,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3284,7 +3384,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -3320,7 +3420,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3432,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3445,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -3411,7 +3511,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3523,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3536,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -3515,7 +3615,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3627,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3640,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -3568,7 +3668,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3580,7 +3680,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3593,7 +3693,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -3614,7 +3714,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3626,7 +3726,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3639,7 +3739,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -3660,7 +3760,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3672,7 +3772,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3685,7 +3785,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -3706,7 +3806,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3718,7 +3818,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3731,7 +3831,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -3752,7 +3852,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3864,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3877,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -3796,7 +3896,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3808,7 +3908,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3821,7 +3921,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -3837,7 +3937,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +3949,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +3962,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -3888,7 +3988,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3900,7 +4000,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3913,7 +4013,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -3955,7 +4055,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4067,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4080,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -4099,7 +4199,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4111,7 +4211,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4124,7 +4224,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -4145,7 +4245,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4157,7 +4257,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4170,7 +4270,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -4191,7 +4291,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +4303,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4216,7 +4316,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -4235,7 +4335,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +4347,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4260,7 +4360,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -4272,7 +4372,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4284,7 +4384,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4297,7 +4397,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -4311,7 +4411,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4323,7 +4423,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4336,7 +4436,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -4386,12 +4486,20 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05added\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05added\"\x16\n" +
 	"\x14ListCampaignsRequest\"Q\n" +
 	"\x15ListCampaignsResponse\x128\n" +
-	"\tcampaigns\x18\x01 \x03(\v2\x1a.misstep.v1.CampaignStatusR\tcampaigns\"5\n" +
+	"\tcampaigns\x18\x01 \x03(\v2\x1a.misstep.v1.CampaignStatusR\tcampaigns\"Y\n" +
 	"\x12GetCampaignRequest\x12\x1f\n" +
 	"\vcampaign_id\x18\x01 \x01(\tR\n" +
-	"campaignId\"M\n" +
+	"campaignId\x12\"\n" +
+	"\fcombinations\x18\x02 \x01(\bR\fcombinations\"\x8f\x01\n" +
 	"\x13GetCampaignResponse\x126\n" +
-	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\"\x94\b\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1a.misstep.v1.CampaignStatusR\bcampaign\x12@\n" +
+	"\fcombinations\x18\x02 \x03(\v2\x1c.misstep.v1.TriedCombinationR\fcombinations\"\x87\x01\n" +
+	"\x10TriedCombination\x12\x10\n" +
+	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x1a\n" +
+	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x19\n" +
+	"\bflag_set\x18\x03 \x01(\tR\aflagSet\x12\x16\n" +
+	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x12\n" +
+	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\x94\b\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -4720,7 +4828,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 75)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -4732,225 +4840,227 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListCampaignsResponse)(nil),      // 7: misstep.v1.ListCampaignsResponse
 	(*GetCampaignRequest)(nil),         // 8: misstep.v1.GetCampaignRequest
 	(*GetCampaignResponse)(nil),        // 9: misstep.v1.GetCampaignResponse
-	(*CampaignStatus)(nil),             // 10: misstep.v1.CampaignStatus
-	(*Repetitions)(nil),                // 11: misstep.v1.Repetitions
-	(*UnprovedTrials)(nil),             // 12: misstep.v1.UnprovedTrials
-	(*StopCampaignRequest)(nil),        // 13: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 14: misstep.v1.StopCampaignResponse
-	(*SetBudgetRequest)(nil),           // 15: misstep.v1.SetBudgetRequest
-	(*SetBudgetResponse)(nil),          // 16: misstep.v1.SetBudgetResponse
-	(*GetBacklogRequest)(nil),          // 17: misstep.v1.GetBacklogRequest
-	(*GetBacklogResponse)(nil),         // 18: misstep.v1.GetBacklogResponse
-	(*Backlog)(nil),                    // 19: misstep.v1.Backlog
-	(*ListRunnersRequest)(nil),         // 20: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 21: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 22: misstep.v1.RunnerStatus
-	(*TrustOwnerRequest)(nil),          // 23: misstep.v1.TrustOwnerRequest
-	(*TrustOwnerResponse)(nil),         // 24: misstep.v1.TrustOwnerResponse
-	(*SetAside)(nil),                   // 25: misstep.v1.SetAside
-	(*OwnerSetAside)(nil),              // 26: misstep.v1.OwnerSetAside
-	(*Repetition)(nil),                 // 27: misstep.v1.Repetition
-	(*RepeatedPairs)(nil),              // 28: misstep.v1.RepeatedPairs
-	(*RepeatedPair)(nil),               // 29: misstep.v1.RepeatedPair
-	(*Coordinators)(nil),               // 30: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 31: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 32: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 33: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 34: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 35: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 36: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 37: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 38: misstep.v1.GetFindingResponse
-	(*SetVisibilityRequest)(nil),       // 39: misstep.v1.SetVisibilityRequest
-	(*SetVisibilityResponse)(nil),      // 40: misstep.v1.SetVisibilityResponse
-	(*MergeFindingsRequest)(nil),       // 41: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 42: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 43: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 44: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 45: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 46: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 47: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 48: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 49: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 50: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 51: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 52: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 53: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 54: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 55: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 56: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 57: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 58: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 59: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 60: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 61: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 62: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 63: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 64: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 65: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 66: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 67: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 68: misstep.v1.ListKnownBugsResponse
-	nil,                                // 69: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 70: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 71: misstep.v1.Backlog.LeftEntry
-	nil,                                // 72: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 73: misstep.v1.RepeatedPair.OnlyOneEntry
-	nil,                                // 74: misstep.v1.RepeatedPair.OnlyOtherEntry
-	nil,                                // 75: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 76: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 77: misstep.v1.Jdk
-	(*Workload)(nil),                   // 78: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 79: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 80: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 81: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 82: google.protobuf.Duration
-	(*Runner)(nil),                     // 83: misstep.v1.Runner
-	(*Recipe)(nil),                     // 84: misstep.v1.Recipe
-	(*Finding)(nil),                    // 85: misstep.v1.Finding
-	(*Reliability)(nil),                // 86: misstep.v1.Reliability
-	(*FindingRate)(nil),                // 87: misstep.v1.FindingRate
-	(Visibility)(0),                    // 88: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 89: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 90: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 91: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 92: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 93: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 94: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 95: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 96: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 97: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 98: misstep.v1.KnownBug
+	(*TriedCombination)(nil),           // 10: misstep.v1.TriedCombination
+	(*CampaignStatus)(nil),             // 11: misstep.v1.CampaignStatus
+	(*Repetitions)(nil),                // 12: misstep.v1.Repetitions
+	(*UnprovedTrials)(nil),             // 13: misstep.v1.UnprovedTrials
+	(*StopCampaignRequest)(nil),        // 14: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 15: misstep.v1.StopCampaignResponse
+	(*SetBudgetRequest)(nil),           // 16: misstep.v1.SetBudgetRequest
+	(*SetBudgetResponse)(nil),          // 17: misstep.v1.SetBudgetResponse
+	(*GetBacklogRequest)(nil),          // 18: misstep.v1.GetBacklogRequest
+	(*GetBacklogResponse)(nil),         // 19: misstep.v1.GetBacklogResponse
+	(*Backlog)(nil),                    // 20: misstep.v1.Backlog
+	(*ListRunnersRequest)(nil),         // 21: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 22: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 23: misstep.v1.RunnerStatus
+	(*TrustOwnerRequest)(nil),          // 24: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 25: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 26: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 27: misstep.v1.OwnerSetAside
+	(*Repetition)(nil),                 // 28: misstep.v1.Repetition
+	(*RepeatedPairs)(nil),              // 29: misstep.v1.RepeatedPairs
+	(*RepeatedPair)(nil),               // 30: misstep.v1.RepeatedPair
+	(*Coordinators)(nil),               // 31: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 32: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 33: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 34: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 35: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 36: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 37: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 38: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 39: misstep.v1.GetFindingResponse
+	(*SetVisibilityRequest)(nil),       // 40: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 41: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 42: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 43: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 44: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 45: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 46: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 47: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 48: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 49: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 50: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 51: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 52: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 53: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 54: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 55: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 56: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 57: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 58: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 59: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 60: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 61: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 62: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 63: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 64: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 65: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 66: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 67: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 68: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 69: misstep.v1.ListKnownBugsResponse
+	nil,                                // 70: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 71: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 72: misstep.v1.Backlog.LeftEntry
+	nil,                                // 73: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 74: misstep.v1.RepeatedPair.OnlyOneEntry
+	nil,                                // 75: misstep.v1.RepeatedPair.OnlyOtherEntry
+	nil,                                // 76: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 77: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 78: misstep.v1.Jdk
+	(*Workload)(nil),                   // 79: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 80: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 81: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 82: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 83: google.protobuf.Duration
+	(*Runner)(nil),                     // 84: misstep.v1.Runner
+	(*Recipe)(nil),                     // 85: misstep.v1.Recipe
+	(*Finding)(nil),                    // 86: misstep.v1.Finding
+	(*Reliability)(nil),                // 87: misstep.v1.Reliability
+	(*FindingRate)(nil),                // 88: misstep.v1.FindingRate
+	(Visibility)(0),                    // 89: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 90: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 91: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 92: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 93: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 94: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 95: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 96: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 97: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 98: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 99: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	76, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	77, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	78, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	77, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	78, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	79, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	79, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
-	10, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
-	10, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	76, // 9: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
-	0,  // 10: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	79, // 11: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	79, // 12: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	69, // 13: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	80, // 14: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	81, // 15: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	70, // 16: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	12, // 17: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	11, // 18: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
-	82, // 19: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	19, // 20: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	71, // 21: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	22, // 22: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	25, // 23: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
-	83, // 24: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	79, // 25: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	72, // 26: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	79, // 27: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	84, // 28: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	79, // 29: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
-	29, // 30: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	73, // 31: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	74, // 32: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	75, // 33: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	79, // 34: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	22, // 35: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	82, // 36: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	85, // 37: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	32, // 38: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	36, // 39: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	86, // 40: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	79, // 41: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	79, // 42: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	87, // 43: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	85, // 44: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	88, // 45: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	79, // 46: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	89, // 47: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	90, // 48: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	90, // 49: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	90, // 50: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	90, // 51: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	51, // 52: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	84, // 53: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	91, // 54: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	92, // 55: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	93, // 56: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	94, // 57: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	82, // 58: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	62, // 59: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	62, // 60: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	86, // 61: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	95, // 62: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	79, // 63: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	79, // 64: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	96, // 65: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	86, // 66: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	82, // 67: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	97, // 68: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	98, // 69: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	98, // 70: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	26, // 71: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	31, // 72: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 73: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 74: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 75: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	49, // 76: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	13, // 77: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	15, // 78: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	20, // 79: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	17, // 80: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	23, // 81: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	32, // 82: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	34, // 83: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	37, // 84: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	39, // 85: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	41, // 86: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	43, // 87: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	45, // 88: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	47, // 89: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	63, // 90: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	65, // 91: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	67, // 92: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	52, // 93: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	54, // 94: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	56, // 95: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	58, // 96: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	60, // 97: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 98: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 99: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 100: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	50, // 101: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	14, // 102: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	16, // 103: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	21, // 104: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	18, // 105: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	24, // 106: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	33, // 107: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	35, // 108: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	38, // 109: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	40, // 110: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	42, // 111: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	44, // 112: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	46, // 113: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	48, // 114: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	64, // 115: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	66, // 116: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	68, // 117: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	53, // 118: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	55, // 119: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	57, // 120: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	59, // 121: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	61, // 122: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	98, // [98:123] is the sub-list for method output_type
-	73, // [73:98] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	80, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	11, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
+	11, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
+	10, // 9: misstep.v1.GetCampaignResponse.combinations:type_name -> misstep.v1.TriedCombination
+	77, // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	0,  // 11: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
+	80, // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	80, // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	70, // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	81, // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	82, // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	71, // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	13, // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
+	12, // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
+	83, // 20: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	20, // 21: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
+	72, // 22: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	23, // 23: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	26, // 24: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
+	84, // 25: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	80, // 26: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	73, // 27: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	80, // 28: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	85, // 29: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	80, // 30: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	30, // 31: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	74, // 32: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	75, // 33: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	76, // 34: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	80, // 35: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	23, // 36: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	83, // 37: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	86, // 38: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	33, // 39: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	37, // 40: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	87, // 41: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	80, // 42: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	80, // 43: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	88, // 44: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	86, // 45: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	89, // 46: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	80, // 47: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	90, // 48: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	91, // 49: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	91, // 50: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	91, // 51: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	91, // 52: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	52, // 53: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	85, // 54: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	92, // 55: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	93, // 56: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	94, // 57: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	95, // 58: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	83, // 59: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	63, // 60: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	63, // 61: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	87, // 62: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	96, // 63: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	80, // 64: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	80, // 65: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	97, // 66: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	87, // 67: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	83, // 68: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	98, // 69: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	99, // 70: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	99, // 71: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	27, // 72: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	32, // 73: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,  // 74: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,  // 75: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,  // 76: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	50, // 77: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	14, // 78: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	16, // 79: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	21, // 80: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	18, // 81: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	24, // 82: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	33, // 83: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	35, // 84: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	38, // 85: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	40, // 86: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	42, // 87: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	44, // 88: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	46, // 89: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	48, // 90: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	64, // 91: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	66, // 92: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	68, // 93: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	53, // 94: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	55, // 95: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	57, // 96: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	59, // 97: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	61, // 98: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,  // 99: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,  // 100: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,  // 101: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	51, // 102: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	15, // 103: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	17, // 104: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	22, // 105: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	19, // 106: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	25, // 107: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	34, // 108: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	36, // 109: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	39, // 110: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	41, // 111: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	43, // 112: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	45, // 113: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	47, // 114: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	49, // 115: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	65, // 116: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	67, // 117: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	69, // 118: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	54, // 119: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	56, // 120: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	58, // 121: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	60, // 122: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	62, // 123: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	99, // [99:124] is the sub-list for method output_type
+	74, // [74:99] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -4971,7 +5081,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   75,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1083,7 +1083,11 @@ type TriageDecision struct {
 	// made is when it was recorded.
 	Made *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=made,proto3" json:"made,omitempty"`
 	// undone is when it was revoked; absent while it is in force.
-	Undone        *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=undone,proto3" json:"undone,omitempty"`
+	Undone *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=undone,proto3" json:"undone,omitempty"`
+	// made_by is the caller who made it; empty for decisions that are older than this field.
+	MadeBy string `protobuf:"bytes,8,opt,name=made_by,json=madeBy,proto3" json:"made_by,omitempty"`
+	// undone_by is the caller who revoked it.
+	UndoneBy      string `protobuf:"bytes,9,opt,name=undone_by,json=undoneBy,proto3" json:"undone_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1165,6 +1169,20 @@ func (x *TriageDecision) GetUndone() *timestamppb.Timestamp {
 		return x.Undone
 	}
 	return nil
+}
+
+func (x *TriageDecision) GetMadeBy() string {
+	if x != nil {
+		return x.MadeBy
+	}
+	return ""
+}
+
+func (x *TriageDecision) GetUndoneBy() string {
+	if x != nil {
+		return x.UndoneBy
+	}
+	return ""
 }
 
 // Signature is the identity of a finding: normalised strings, digested in order (package signature).
@@ -1430,7 +1448,7 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x10\n" +
 	"\x03low\x18\x05 \x01(\x01R\x03low\x12\x12\n" +
 	"\x04high\x18\x06 \x01(\x01R\x04high\x12\x16\n" +
-	"\x06effect\x18\a \x01(\x05R\x06effect\"\xde\x01\n" +
+	"\x06effect\x18\a \x01(\x05R\x06effect\"\x94\x02\n" +
 	"\x0eTriageDecision\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x18\n" +
@@ -1438,7 +1456,9 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\x04into\x18\x04 \x01(\tR\x04into\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12.\n" +
 	"\x04made\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04made\x122\n" +
-	"\x06undone\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06undone\"O\n" +
+	"\x06undone\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x06undone\x12\x17\n" +
+	"\amade_by\x18\b \x01(\tR\x06madeBy\x12\x1b\n" +
+	"\tundone_by\x18\t \x01(\tR\bundoneBy\"O\n" +
 	"\tSignature\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05parts\x18\x02 \x03(\tR\x05parts\x12\x18\n" +
