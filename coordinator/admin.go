@@ -15,6 +15,8 @@ import (
 
 	"misstep/coordinator/access"
 	"misstep/coordinator/campaign"
+	"misstep/coordinator/projects"
+	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -47,6 +49,9 @@ func (s *Server) SubmitCampaign(
 	resp := &misstepv1.SubmitCampaignResponse{}
 	err = s.update(ctx, func(tx store.Tx, now time.Time) error {
 		resp.Reset()
+		if err := admitted(ctx, tx); err != nil {
+			return err
+		}
 		req, used, _, err := resolve(tx, req)
 		if err != nil {
 			return err
@@ -132,7 +137,10 @@ func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequ
 		if err != nil {
 			return err
 		}
-		if resp.Campaign, err = s.view.Campaign(tx, c, now); err != nil || !req.GetCombinations() {
+		if resp.Campaign, err = s.view.Campaign(tx, c, now); err != nil {
+			return err
+		}
+		if resp.Campaign.Held, err = queue.Held(tx, projects.Key(access.Project(ctx), c.ID), now); err != nil || !req.GetCombinations() {
 			return err
 		}
 		resp.Combinations, err = view.Combinations(tx, c.ID)

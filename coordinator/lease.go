@@ -116,7 +116,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		if err != nil {
 			return err
 		}
-		granted, err = s.queue.Grant(tx, asks, free-uint32(len(repeated)), now)
+		granted, err = s.queue.Grant(tx, asks, free-uint32(len(repeated)), s.quotas.get(), now)
 		granted = append(repeated, granted...)
 		desired = append(desired, granted...)
 		return err

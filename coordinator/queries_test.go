@@ -50,6 +50,7 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	queries := map[string]func() (any, error){
 		"ListCampaigns": func() (any, error) { return s.ListCampaigns(t.Context(), &misstepv1.ListCampaignsRequest{}) },
 		"GetBacklog":    func() (any, error) { return s.GetBacklog(t.Context(), &misstepv1.GetBacklogRequest{}) },
+		"ListQuotas":    func() (any, error) { return s.ListQuotas(t.Context(), &misstepv1.ListQuotasRequest{}) },
 		"ListRunners":   func() (any, error) { return s.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{}) },
 		"GetCampaign": func() (any, error) {
 			return s.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: id})

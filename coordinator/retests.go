@@ -164,6 +164,5 @@ func endRetests(tx store.Tx, campaign string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("end the retests of a build: %w", err)
 	}
-	c.State, c.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now
-	return tx.PutCampaign(c)
+	return queue.End(tx, c, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now)
 }

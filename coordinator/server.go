@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -106,6 +107,7 @@ type Server struct {
 	trust   trustTable
 	// repeating decides which trials are run once more.
 	repeating repeating
+	quotas  quotaTable
 	// expansions of the campaigns that runners work on.
 	expansions expansions
 	// random guards the source of ids.
@@ -285,7 +287,8 @@ func (s *Server) Tick(ctx context.Context) error {
 			if fleet, err = s.tell(tx, now); err != nil {
 				return err
 			}
-			err = s.trust.load(tx) // another coordinator may have set an owner aside, or trusts it again
+			// Another coordinator may have set an owner aside, or trusts it again, or got another quota.
+			err = errors.Join(s.trust.load(tx), s.quotas.load(tx))
 		}
 		return err
 	})

@@ -58,7 +58,7 @@ func TestStrategyLearns(t *testing.T) {
 			}}
 		})
 		require.NoError(t, s.Update(t.Context(), func(tx store.Tx) error {
-			leases, err := q.Grant(tx, queue.Runner{ID: "r"}, 1, now)
+			leases, err := q.Grant(tx, queue.Runner{ID: "r"}, 1, nil, now)
 			require.NoError(t, err)
 			require.Len(t, leases, 1)
 			jdk := leases[0].Recipe.GetJdk().GetName()

@@ -113,7 +113,7 @@ func listing(ctx context.Context, s *coordinator.Server, n neighbours) map[strin
 var unconcerned = map[string]string{
 	"SubmitCampaign": "answers with a new id", "CheckCampaign": "is about names of the catalogue",
 	"SetVisibility": "triagers see all", "MergeFindings": "triagers see all", "SplitFinding": "triagers see all",
-	"UndoDecision": "triagers see all", "PutKnownBugs": "names no finding", "RemoveKnownBug": "names no finding",
+	"UndoDecision": "triagers see all", "ListQuotas": "names no finding", "PutKnownBugs": "names no finding", "RemoveKnownBug": "names no finding",
 	"AddCatalogueEntry": "answers with ids of campaigns", "RemoveCatalogueEntry": "names no finding",
 	"CreateSchedule": "names no finding", "PauseSchedule": "names no finding", "RemoveSchedule": "names no finding",
 }

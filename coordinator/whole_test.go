@@ -28,6 +28,9 @@ var wholly = map[string]string{
 	"runForNewJDK":   "which projects have schedules; each runs in its own, and the answer has those of the call's",
 	"listShared":     "which projects decided about findings; each is read as somebody without a role there sees it",
 	"sharedFinding":  "one project, as somebody without a role there sees it",
+	"SetQuota":       "quotas of projects and people",
+	"ListQuotas":     "numbers of what the caller's project and the caller use; to an admin of all projects those of all",
+	"Meter":          "what all running campaigns use of quotas (package quota); a campaign is answered with those that hold it",
 	"Begin":          "turns of all campaigns, for the fleet is shared (package queue)",
 }
 

@@ -63,6 +63,8 @@ var letIn = map[string]string{
 	"AdminService/ListRunners":        "vhta",
 	"AdminService/GetBacklog":         "vhta",
 	"AdminService/TrustOwner":         "a",
+	"AdminService/SetQuota":           "a",
+	"AdminService/ListQuotas":         "vhta",
 	"AdminService/ListFindings":       "vhta",
 	"AdminService/ListBugs":           "vhta",
 	"AdminService/GetFinding":         "vhta",

@@ -27,7 +27,7 @@ const (
 // naming are the fields by which a message names something, besides those that end in _id. No other field is repeated in the log.
 var naming = map[protoreflect.Name]bool{
 	"id": true, "name": true, "person": true, "group": true, "project": true, "role": true, "made_by": true,
-	"visibility": true, "until": true,
+	"visibility": true, "until": true, "runners": true, "trials_a_day": true, "evidence_a_day": true,
 }
 
 // subject says what a call is about, by the fields of its request and its response that name something.

@@ -28,8 +28,7 @@ func (q *Queue) Stop(tx store.Tx, c *store.Campaign, now time.Time) error {
 	}
 	ownTally(c)
 	c.Tally.Cancelled += n + uint64(len(jobs))
-	c.State, c.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_STOPPED, now
-	return tx.PutCampaign(c)
+	return End(tx, c, misstepv1.CampaignState_CAMPAIGN_STATE_STOPPED, now)
 }
 
 // Discard deletes all jobs and leases of a campaign, which keeps running.

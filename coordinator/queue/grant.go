@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"misstep/coordinator/queue/fair"
+	"misstep/coordinator/queue/quota"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/scoped"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -23,7 +24,9 @@ type Runner struct {
 // Grant leases up to n trials to a runner. People share runners fairly, and each person's campaigns theirs, see package fair.
 // Within a campaign, trials that wait for another attempt come first. Trials that need a capability that the runner lacks wait for
 // another runner.
-func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.Lease, error) {
+//
+// Whoever reached a quota is passed over.
+func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, quotas *quota.Table, now time.Time) ([]*store.Lease, error) {
 	if n == 0 {
 		return nil, nil
 	}
@@ -36,11 +39,15 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 		agent := c.Submission.GetAgentDigest()
 		without[i] = timeIsOver(c, now) || agent != "" && agent != r.AgentDigest
 	}
+	used, err := meter(tx, quotas, campaigns, func(i int) uint64 { return claims[i].Running }, now)
+	if err != nil {
+		return nil, err
+	}
 	round := fair.NewRound(claims)
 	changed := map[string]*store.Campaign{}
 	var granted []*store.Lease
 	for uint32(len(granted)) < n {
-		i := round.Next(func(i int) bool { return !without[i] })
+		i := round.Next(func(i int) bool { return !without[i] && used.May(i) })
 		if i < 0 {
 			break
 		}
@@ -59,6 +66,7 @@ func (q *Queue) Grant(tx store.Tx, r Runner, n uint32, now time.Time) ([]*store.
 		}
 		granted = append(granted, l)
 		round.Served(i)
+		used.Served(i)
 		c.Turn, c.OwnerTurn = claims[i].Turn, claims[i].OwnerTurn
 		changed[c.ID] = c
 	}

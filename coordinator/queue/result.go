@@ -32,6 +32,7 @@ func (q *Queue) Complete(tx store.Tx, l *store.Lease, r Result, now time.Time) e
 	}
 	ownTally(c)
 	addOutcome(c.Tally, r.Outcome, l.Recipe.GetJdk(), r.FindingIDs)
+	addUsage(c.Tally, r.Outcome, now)
 	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
 		return err
 	}
@@ -80,6 +81,7 @@ func (q *Queue) giveUp(tx store.Tx, c *store.Campaign, l *store.Lease, now time.
 	}
 	ownTally(c)
 	c.Tally.Failed++
+	addUsage(c.Tally, nil, now)
 	addUnproved(c.Tally, GivenUp, f.GetMessage(), l.Recipe.GetJdk())
 	return errors.Join(tx.PutCampaign(c), q.sources(c).Recorded(tx, t, now))
 }

@@ -3,9 +3,11 @@ package queue
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/queue/quota"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -39,6 +41,15 @@ func AddFindings(tx store.Tx, c *store.Campaign, ids []string) error {
 	ownTally(c)
 	addFindings(c.Tally, ids)
 	return tx.PutCampaign(c)
+}
+
+// addUsage counts a trial that ended for the quotas of the day.
+func addUsage(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, now time.Time) {
+	var written uint64
+	for _, e := range o.GetEvidence() {
+		written += e.GetSize()
+	}
+	tally.Today = quota.Add(tally.GetToday(), quota.Day(now), 1, written)
 }
 
 // AddChecks adds counts to sums, by check; the result is ordered by name. It may change sums, never counts.

@@ -133,7 +133,7 @@ func (q *Queue) settle(tx store.Tx, c *store.Campaign, now time.Time) error {
 		c.Tally.Cancelled += n
 	}
 	if due.Done {
-		c.State, c.Ended = misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now
+		return End(tx, c, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now)
 	}
 	return tx.PutCampaign(c)
 }

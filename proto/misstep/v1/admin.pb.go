@@ -798,7 +798,11 @@ type CampaignStatus struct {
 	// only the owner stops it and changes its budget.
 	Owner string `protobuf:"bytes,60,opt,name=owner,proto3" json:"owner,omitempty"`
 	// repetitions of its trials elsewhere; absent when none was drawn.
-	Repetitions   *Repetitions `protobuf:"bytes,70,opt,name=repetitions,proto3" json:"repetitions,omitempty"`
+	Repetitions *Repetitions `protobuf:"bytes,70,opt,name=repetitions,proto3" json:"repetitions,omitempty"`
+	// today is what its trials used of the quotas of a day.
+	Today *DayUsage `protobuf:"bytes,80,opt,name=today,proto3" json:"today,omitempty"`
+	// held are the quotas because of which it gets no further trials now, a line each; empty when none holds it.
+	Held          []string `protobuf:"bytes,81,rep,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -987,6 +991,20 @@ func (x *CampaignStatus) GetRepetitions() *Repetitions {
 	return nil
 }
 
+func (x *CampaignStatus) GetToday() *DayUsage {
+	if x != nil {
+		return x.Today
+	}
+	return nil
+}
+
+func (x *CampaignStatus) GetHeld() []string {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
 // Repetitions are trials that were run once more by another owner's runners, to compare what they report. They count for no rate.
 type Repetitions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1060,6 +1078,70 @@ func (x *Repetitions) GetDiffering() uint64 {
 	return 0
 }
 
+// DayUsage is what was used on a day.
+type DayUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// day in UTC, counted from 1970-01-01. On any other day nothing was used.
+	Day uint32 `protobuf:"varint,1,opt,name=day,proto3" json:"day,omitempty"`
+	// trials that ended on it, given-up ones included.
+	Trials uint64 `protobuf:"varint,2,opt,name=trials,proto3" json:"trials,omitempty"`
+	// evidence in bytes that these wrote.
+	Evidence      uint64 `protobuf:"varint,3,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DayUsage) Reset() {
+	*x = DayUsage{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DayUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DayUsage) ProtoMessage() {}
+
+func (x *DayUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DayUsage.ProtoReflect.Descriptor instead.
+func (*DayUsage) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *DayUsage) GetDay() uint32 {
+	if x != nil {
+		return x.Day
+	}
+	return 0
+}
+
+func (x *DayUsage) GetTrials() uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return 0
+}
+
+func (x *DayUsage) GetEvidence() uint64 {
+	if x != nil {
+		return x.Evidence
+	}
+	return 0
+}
+
 // UnprovedTrials are trials of a campaign that ended alike without proving anything.
 type UnprovedTrials struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1077,7 +1159,7 @@ type UnprovedTrials struct {
 
 func (x *UnprovedTrials) Reset() {
 	*x = UnprovedTrials{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1089,7 +1171,7 @@ func (x *UnprovedTrials) String() string {
 func (*UnprovedTrials) ProtoMessage() {}
 
 func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1102,7 +1184,7 @@ func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprovedTrials.ProtoReflect.Descriptor instead.
 func (*UnprovedTrials) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UnprovedTrials) GetOutcome() string {
@@ -1144,7 +1226,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1238,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1251,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -1189,7 +1271,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1283,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1296,7 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 // SetBudgetRequest replaces the budget of a campaign.
@@ -1232,7 +1314,7 @@ type SetBudgetRequest struct {
 
 func (x *SetBudgetRequest) Reset() {
 	*x = SetBudgetRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1326,7 @@ func (x *SetBudgetRequest) String() string {
 func (*SetBudgetRequest) ProtoMessage() {}
 
 func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1339,7 @@ func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetRequest.ProtoReflect.Descriptor instead.
 func (*SetBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetBudgetRequest) GetCampaignId() string {
@@ -1290,7 +1372,7 @@ type SetBudgetResponse struct {
 
 func (x *SetBudgetResponse) Reset() {
 	*x = SetBudgetResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1384,7 @@ func (x *SetBudgetResponse) String() string {
 func (*SetBudgetResponse) ProtoMessage() {}
 
 func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1397,7 @@ func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetResponse.ProtoReflect.Descriptor instead.
 func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 // GetBacklogRequest asks for everything.
@@ -1327,7 +1409,7 @@ type GetBacklogRequest struct {
 
 func (x *GetBacklogRequest) Reset() {
 	*x = GetBacklogRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1421,7 @@ func (x *GetBacklogRequest) String() string {
 func (*GetBacklogRequest) ProtoMessage() {}
 
 func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1434,7 @@ func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogRequest.ProtoReflect.Descriptor instead.
 func (*GetBacklogRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 // GetBacklogResponse holds what is left.
@@ -1366,7 +1448,7 @@ type GetBacklogResponse struct {
 
 func (x *GetBacklogResponse) Reset() {
 	*x = GetBacklogResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1460,7 @@ func (x *GetBacklogResponse) String() string {
 func (*GetBacklogResponse) ProtoMessage() {}
 
 func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1473,7 @@ func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogResponse.ProtoReflect.Descriptor instead.
 func (*GetBacklogResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetBacklogResponse) GetCampaigns() []*Backlog {
@@ -1421,7 +1503,7 @@ type Backlog struct {
 
 func (x *Backlog) Reset() {
 	*x = Backlog{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1433,7 +1515,7 @@ func (x *Backlog) String() string {
 func (*Backlog) ProtoMessage() {}
 
 func (x *Backlog) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1446,7 +1528,7 @@ func (x *Backlog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backlog.ProtoReflect.Descriptor instead.
 func (*Backlog) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Backlog) GetCampaignId() string {
@@ -1484,6 +1566,429 @@ func (x *Backlog) GetLeft() map[string]uint64 {
 	return nil
 }
 
+// Quota bounds what a project, or a person in all projects, may use at once or on a day in UTC. Whoever reached a bound gets no
+// further trials until there is room; runners serve others meanwhile.
+type Quota struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// project that is bounded; empty for a person. "*" is every project without a quota of its own, each by itself.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// person that is bounded, by the name of the caller who owns campaigns; empty for a project. "*" is every person without a quota
+	// of their own, each by themselves.
+	Person string `protobuf:"bytes,2,opt,name=person,proto3" json:"person,omitempty"`
+	// runners: trials that run at the same time; absent for no bound.
+	Runners *uint64 `protobuf:"varint,3,opt,name=runners,proto3,oneof" json:"runners,omitempty"`
+	// trials_a_day that end, given-up ones included; absent for no bound.
+	TrialsADay *uint64 `protobuf:"varint,4,opt,name=trials_a_day,json=trialsADay,proto3,oneof" json:"trials_a_day,omitempty"`
+	// evidence_a_day in bytes that trials write; absent for no bound. Trials that run when it is reached may still exceed it.
+	EvidenceADay *uint64 `protobuf:"varint,5,opt,name=evidence_a_day,json=evidenceADay,proto3,oneof" json:"evidence_a_day,omitempty"`
+	// set_by is the name of the caller who set it.
+	SetBy string `protobuf:"bytes,6,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
+	// set is when it was set.
+	Set           *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=set,proto3" json:"set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Quota) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *Quota) GetPerson() string {
+	if x != nil {
+		return x.Person
+	}
+	return ""
+}
+
+func (x *Quota) GetRunners() uint64 {
+	if x != nil && x.Runners != nil {
+		return *x.Runners
+	}
+	return 0
+}
+
+func (x *Quota) GetTrialsADay() uint64 {
+	if x != nil && x.TrialsADay != nil {
+		return *x.TrialsADay
+	}
+	return 0
+}
+
+func (x *Quota) GetEvidenceADay() uint64 {
+	if x != nil && x.EvidenceADay != nil {
+		return *x.EvidenceADay
+	}
+	return 0
+}
+
+func (x *Quota) GetSetBy() string {
+	if x != nil {
+		return x.SetBy
+	}
+	return ""
+}
+
+func (x *Quota) GetSet() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Set
+	}
+	return nil
+}
+
+// Quotas are what a store keeps of them.
+type Quotas struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// quotas, those of projects first, by name.
+	Quotas []*Quota `protobuf:"bytes,1,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	// ended is what was used on a day by campaigns that have ended since, by project ("project NAME") and person ("person NAME").
+	Ended         map[string]*DayUsage `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quotas) Reset() {
+	*x = Quotas{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quotas) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quotas) ProtoMessage() {}
+
+func (x *Quotas) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quotas.ProtoReflect.Descriptor instead.
+func (*Quotas) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Quotas) GetQuotas() []*Quota {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
+func (x *Quotas) GetEnded() map[string]*DayUsage {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+// QuotaUsage is a quota with what is used of it.
+type QuotaUsage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// quota that bounds.
+	Quota *Quota `protobuf:"bytes,1,opt,name=quota,proto3" json:"quota,omitempty"`
+	// running trials now.
+	Running uint64 `protobuf:"varint,2,opt,name=running,proto3" json:"running,omitempty"`
+	// today is what was used on this day.
+	Today         *DayUsage `protobuf:"bytes,3,opt,name=today,proto3" json:"today,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuotaUsage) Reset() {
+	*x = QuotaUsage{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuotaUsage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuotaUsage) ProtoMessage() {}
+
+func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuotaUsage.ProtoReflect.Descriptor instead.
+func (*QuotaUsage) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *QuotaUsage) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *QuotaUsage) GetRunning() uint64 {
+	if x != nil {
+		return x.Running
+	}
+	return 0
+}
+
+func (x *QuotaUsage) GetToday() *DayUsage {
+	if x != nil {
+		return x.Today
+	}
+	return nil
+}
+
+// SetQuotaRequest sets a quota.
+type SetQuotaRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// project to bound; empty for a person. "*" is every project without a quota of its own.
+	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
+	// person to bound; empty for a project. "*" is every person without a quota of their own.
+	Person string `protobuf:"bytes,2,opt,name=person,proto3" json:"person,omitempty"`
+	// runners: trials that run at the same time; absent for no bound.
+	Runners *uint64 `protobuf:"varint,3,opt,name=runners,proto3,oneof" json:"runners,omitempty"`
+	// trials_a_day that end; absent for no bound.
+	TrialsADay *uint64 `protobuf:"varint,4,opt,name=trials_a_day,json=trialsADay,proto3,oneof" json:"trials_a_day,omitempty"`
+	// evidence_a_day in bytes; absent for no bound. Without any bound the quota is removed.
+	EvidenceADay  *uint64 `protobuf:"varint,5,opt,name=evidence_a_day,json=evidenceADay,proto3,oneof" json:"evidence_a_day,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetQuotaRequest) Reset() {
+	*x = SetQuotaRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetQuotaRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetQuotaRequest) ProtoMessage() {}
+
+func (x *SetQuotaRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetQuotaRequest.ProtoReflect.Descriptor instead.
+func (*SetQuotaRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *SetQuotaRequest) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
+}
+
+func (x *SetQuotaRequest) GetPerson() string {
+	if x != nil {
+		return x.Person
+	}
+	return ""
+}
+
+func (x *SetQuotaRequest) GetRunners() uint64 {
+	if x != nil && x.Runners != nil {
+		return *x.Runners
+	}
+	return 0
+}
+
+func (x *SetQuotaRequest) GetTrialsADay() uint64 {
+	if x != nil && x.TrialsADay != nil {
+		return *x.TrialsADay
+	}
+	return 0
+}
+
+func (x *SetQuotaRequest) GetEvidenceADay() uint64 {
+	if x != nil && x.EvidenceADay != nil {
+		return *x.EvidenceADay
+	}
+	return 0
+}
+
+// SetQuotaResponse confirms that leases respect the quota.
+type SetQuotaResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetQuotaResponse) Reset() {
+	*x = SetQuotaResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetQuotaResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetQuotaResponse) ProtoMessage() {}
+
+func (x *SetQuotaResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetQuotaResponse.ProtoReflect.Descriptor instead.
+func (*SetQuotaResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+}
+
+// ListQuotasRequest asks for quotas; filters would be fields here.
+type ListQuotasRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQuotasRequest) Reset() {
+	*x = ListQuotasRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQuotasRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQuotasRequest) ProtoMessage() {}
+
+func (x *ListQuotasRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQuotasRequest.ProtoReflect.Descriptor instead.
+func (*ListQuotasRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+}
+
+// ListQuotasResponse holds quotas.
+type ListQuotasResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// quotas, those of projects first, by name.
+	Quotas        []*QuotaUsage `protobuf:"bytes,1,rep,name=quotas,proto3" json:"quotas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQuotasResponse) Reset() {
+	*x = ListQuotasResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQuotasResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQuotasResponse) ProtoMessage() {}
+
+func (x *ListQuotasResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQuotasResponse.ProtoReflect.Descriptor instead.
+func (*ListQuotasResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ListQuotasResponse) GetQuotas() []*QuotaUsage {
+	if x != nil {
+		return x.Quotas
+	}
+	return nil
+}
+
 // ListRunnersRequest asks for every live runner; filters would be fields here.
 type ListRunnersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1493,7 +1998,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +2010,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +2023,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -1534,7 +2039,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +2051,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +2064,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -1599,7 +2104,7 @@ type RunnerStatus struct {
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +2116,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +2129,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -1687,7 +2192,7 @@ type TrustOwnerRequest struct {
 
 func (x *TrustOwnerRequest) Reset() {
 	*x = TrustOwnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1699,7 +2204,7 @@ func (x *TrustOwnerRequest) String() string {
 func (*TrustOwnerRequest) ProtoMessage() {}
 
 func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1712,7 +2217,7 @@ func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
 func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TrustOwnerRequest) GetOwner() string {
@@ -1731,7 +2236,7 @@ type TrustOwnerResponse struct {
 
 func (x *TrustOwnerResponse) Reset() {
 	*x = TrustOwnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1743,7 +2248,7 @@ func (x *TrustOwnerResponse) String() string {
 func (*TrustOwnerResponse) ProtoMessage() {}
 
 func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1756,7 +2261,7 @@ func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
 func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 // SetAside are the owners of runners that get no leases; the store keeps them.
@@ -1770,7 +2275,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +2287,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2300,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
@@ -1818,7 +2323,7 @@ type OwnerSetAside struct {
 
 func (x *OwnerSetAside) Reset() {
 	*x = OwnerSetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +2335,7 @@ func (x *OwnerSetAside) String() string {
 func (*OwnerSetAside) ProtoMessage() {}
 
 func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +2348,7 @@ func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
 func (*OwnerSetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OwnerSetAside) GetReason() string {
@@ -1883,7 +2388,7 @@ type Repetition struct {
 
 func (x *Repetition) Reset() {
 	*x = Repetition{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +2400,7 @@ func (x *Repetition) String() string {
 func (*Repetition) ProtoMessage() {}
 
 func (x *Repetition) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +2413,7 @@ func (x *Repetition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repetition.ProtoReflect.Descriptor instead.
 func (*Repetition) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Repetition) GetRecipe() *Recipe {
@@ -1971,7 +2476,7 @@ type RepeatedPairs struct {
 
 func (x *RepeatedPairs) Reset() {
 	*x = RepeatedPairs{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2488,7 @@ func (x *RepeatedPairs) String() string {
 func (*RepeatedPairs) ProtoMessage() {}
 
 func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2501,7 @@ func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPairs.ProtoReflect.Descriptor instead.
 func (*RepeatedPairs) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RepeatedPairs) GetPairs() []*RepeatedPair {
@@ -2025,7 +2530,7 @@ type RepeatedPair struct {
 
 func (x *RepeatedPair) Reset() {
 	*x = RepeatedPair{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2037,7 +2542,7 @@ func (x *RepeatedPair) String() string {
 func (*RepeatedPair) ProtoMessage() {}
 
 func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2050,7 +2555,7 @@ func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPair.ProtoReflect.Descriptor instead.
 func (*RepeatedPair) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RepeatedPair) GetOne() string {
@@ -2099,7 +2604,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2616,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2629,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -2147,7 +2652,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2664,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2677,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -2227,7 +2732,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2744,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2757,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -2361,7 +2866,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2878,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2891,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -2421,7 +2926,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2938,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2951,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -2471,7 +2976,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2483,7 +2988,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2496,7 +3001,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -2554,7 +3059,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +3071,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +3084,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Bug) GetId() string {
@@ -2679,7 +3184,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +3196,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +3209,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -2732,7 +3237,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +3249,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +3262,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -2787,7 +3292,7 @@ type SetVisibilityRequest struct {
 
 func (x *SetVisibilityRequest) Reset() {
 	*x = SetVisibilityRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +3304,7 @@ func (x *SetVisibilityRequest) String() string {
 func (*SetVisibilityRequest) ProtoMessage() {}
 
 func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +3317,7 @@ func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SetVisibilityRequest) GetFindingId() string {
@@ -2861,7 +3366,7 @@ type SetVisibilityResponse struct {
 
 func (x *SetVisibilityResponse) Reset() {
 	*x = SetVisibilityResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +3378,7 @@ func (x *SetVisibilityResponse) String() string {
 func (*SetVisibilityResponse) ProtoMessage() {}
 
 func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +3391,7 @@ func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
@@ -2911,7 +3416,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2923,7 +3428,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2936,7 +3441,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -2971,7 +3476,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +3488,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +3501,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -3019,7 +3524,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3031,7 +3536,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3044,7 +3549,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -3072,7 +3577,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3084,7 +3589,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3097,7 +3602,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -3118,7 +3623,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3130,7 +3635,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3143,7 +3648,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -3164,7 +3669,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3176,7 +3681,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3189,7 +3694,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -3208,7 +3713,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3220,7 +3725,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3233,7 +3738,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -3247,7 +3752,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3764,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3777,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -3297,7 +3802,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3309,7 +3814,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3322,7 +3827,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -3359,7 +3864,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3371,7 +3876,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3384,7 +3889,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -3420,7 +3925,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3432,7 +3937,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3445,7 +3950,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -3511,7 +4016,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3523,7 +4028,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3536,7 +4041,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -3615,7 +4120,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3627,7 +4132,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3640,7 +4145,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -3668,7 +4173,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3680,7 +4185,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3693,7 +4198,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -3714,7 +4219,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +4231,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +4244,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -3760,7 +4265,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3772,7 +4277,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3785,7 +4290,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -3806,7 +4311,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +4323,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +4336,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -3852,7 +4357,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3864,7 +4369,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3877,7 +4382,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -3896,7 +4401,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4413,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3921,7 +4426,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -3937,7 +4442,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3949,7 +4454,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3962,7 +4467,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -3988,7 +4493,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4505,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4518,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -4055,7 +4560,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4067,7 +4572,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4080,7 +4585,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -4199,7 +4704,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4211,7 +4716,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4224,7 +4729,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -4245,7 +4750,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4762,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4775,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -4291,7 +4796,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4303,7 +4808,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4316,7 +4821,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -4335,7 +4840,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4347,7 +4852,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4360,7 +4865,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -4372,7 +4877,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4889,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4902,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -4411,7 +4916,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4423,7 +4928,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4436,7 +4941,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -4499,7 +5004,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x19\n" +
 	"\bflag_set\x18\x03 \x01(\tR\aflagSet\x12\x16\n" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x12\n" +
-	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\x94\b\n" +
+	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\xd4\b\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -4525,7 +5030,9 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"scheduleId\x12!\n" +
 	"\fagent_digest\x182 \x01(\tR\vagentDigest\x12\x14\n" +
 	"\x05owner\x18< \x01(\tR\x05owner\x129\n" +
-	"\vrepetitions\x18F \x01(\v2\x17.misstep.v1.RepetitionsR\vrepetitions\x1a;\n" +
+	"\vrepetitions\x18F \x01(\v2\x17.misstep.v1.RepetitionsR\vrepetitions\x12*\n" +
+	"\x05today\x18P \x01(\v2\x14.misstep.v1.DayUsageR\x05today\x12\x12\n" +
+	"\x04held\x18Q \x03(\tR\x04held\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
@@ -4536,7 +5043,11 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05drawn\x18\x01 \x01(\x04R\x05drawn\x12\x14\n" +
 	"\x05ended\x18\x02 \x01(\x04R\x05ended\x12\x18\n" +
 	"\adropped\x18\x03 \x01(\x04R\adropped\x12\x1c\n" +
-	"\tdiffering\x18\x04 \x01(\x04R\tdiffering\"l\n" +
+	"\tdiffering\x18\x04 \x01(\x04R\tdiffering\"P\n" +
+	"\bDayUsage\x12\x10\n" +
+	"\x03day\x18\x01 \x01(\rR\x03day\x12\x16\n" +
+	"\x06trials\x18\x02 \x01(\x04R\x06trials\x12\x1a\n" +
+	"\bevidence\x18\x03 \x01(\x04R\bevidence\"l\n" +
 	"\x0eUnprovedTrials\x12\x18\n" +
 	"\aoutcome\x18\x01 \x01(\tR\aoutcome\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x10\n" +
@@ -4564,7 +5075,47 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x04left\x18\x05 \x03(\v2\x1d.misstep.v1.Backlog.LeftEntryR\x04left\x1a7\n" +
 	"\tLeftEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x9f\x02\n" +
+	"\x05Quota\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x16\n" +
+	"\x06person\x18\x02 \x01(\tR\x06person\x12\x1d\n" +
+	"\arunners\x18\x03 \x01(\x04H\x00R\arunners\x88\x01\x01\x12%\n" +
+	"\ftrials_a_day\x18\x04 \x01(\x04H\x01R\n" +
+	"trialsADay\x88\x01\x01\x12)\n" +
+	"\x0eevidence_a_day\x18\x05 \x01(\x04H\x02R\fevidenceADay\x88\x01\x01\x12\x15\n" +
+	"\x06set_by\x18\x06 \x01(\tR\x05setBy\x12,\n" +
+	"\x03set\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x03setB\n" +
+	"\n" +
+	"\b_runnersB\x0f\n" +
+	"\r_trials_a_dayB\x11\n" +
+	"\x0f_evidence_a_day\"\xb8\x01\n" +
+	"\x06Quotas\x12)\n" +
+	"\x06quotas\x18\x01 \x03(\v2\x11.misstep.v1.QuotaR\x06quotas\x123\n" +
+	"\x05ended\x18\x02 \x03(\v2\x1d.misstep.v1.Quotas.EndedEntryR\x05ended\x1aN\n" +
+	"\n" +
+	"EndedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
+	"\x05value\x18\x02 \x01(\v2\x14.misstep.v1.DayUsageR\x05value:\x028\x01\"{\n" +
+	"\n" +
+	"QuotaUsage\x12'\n" +
+	"\x05quota\x18\x01 \x01(\v2\x11.misstep.v1.QuotaR\x05quota\x12\x18\n" +
+	"\arunning\x18\x02 \x01(\x04R\arunning\x12*\n" +
+	"\x05today\x18\x03 \x01(\v2\x14.misstep.v1.DayUsageR\x05today\"\xe4\x01\n" +
+	"\x0fSetQuotaRequest\x12\x18\n" +
+	"\aproject\x18\x01 \x01(\tR\aproject\x12\x16\n" +
+	"\x06person\x18\x02 \x01(\tR\x06person\x12\x1d\n" +
+	"\arunners\x18\x03 \x01(\x04H\x00R\arunners\x88\x01\x01\x12%\n" +
+	"\ftrials_a_day\x18\x04 \x01(\x04H\x01R\n" +
+	"trialsADay\x88\x01\x01\x12)\n" +
+	"\x0eevidence_a_day\x18\x05 \x01(\x04H\x02R\fevidenceADay\x88\x01\x01B\n" +
+	"\n" +
+	"\b_runnersB\x0f\n" +
+	"\r_trials_a_dayB\x11\n" +
+	"\x0f_evidence_a_day\"\x12\n" +
+	"\x10SetQuotaResponse\"\x13\n" +
+	"\x11ListQuotasRequest\"D\n" +
+	"\x12ListQuotasResponse\x12.\n" +
+	"\x06quotas\x18\x01 \x03(\v2\x16.misstep.v1.QuotaUsageR\x06quotas\"\x14\n" +
 	"\x12ListRunnersRequest\"|\n" +
 	"\x13ListRunnersResponse\x122\n" +
 	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\x121\n" +
@@ -4783,7 +5334,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x89\x13\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xb3\x14\n" +
 	"\fAdminService\x12f\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12Y\n" +
@@ -4796,7 +5347,10 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"GetBacklog\x12\x1d.misstep.v1.GetBacklogRequest\x1a\x1e.misstep.v1.GetBacklogResponse\"\x05\x9a\xd2\x18\x01\x01\x12V\n" +
 	"\n" +
-	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12\\\n" +
+	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12P\n" +
+	"\bSetQuota\x12\x1b.misstep.v1.SetQuotaRequest\x1a\x1c.misstep.v1.SetQuotaResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12V\n" +
+	"\n" +
+	"ListQuotas\x12\x1d.misstep.v1.ListQuotasRequest\x1a\x1e.misstep.v1.ListQuotasResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12\\\n" +
 	"\fListFindings\x12\x1f.misstep.v1.ListFindingsRequest\x1a .misstep.v1.ListFindingsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12P\n" +
 	"\bListBugs\x12\x1b.misstep.v1.ListBugsRequest\x1a\x1c.misstep.v1.ListBugsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12V\n" +
 	"\n" +
@@ -4828,7 +5382,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -4843,224 +5397,245 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*TriedCombination)(nil),           // 10: misstep.v1.TriedCombination
 	(*CampaignStatus)(nil),             // 11: misstep.v1.CampaignStatus
 	(*Repetitions)(nil),                // 12: misstep.v1.Repetitions
-	(*UnprovedTrials)(nil),             // 13: misstep.v1.UnprovedTrials
-	(*StopCampaignRequest)(nil),        // 14: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 15: misstep.v1.StopCampaignResponse
-	(*SetBudgetRequest)(nil),           // 16: misstep.v1.SetBudgetRequest
-	(*SetBudgetResponse)(nil),          // 17: misstep.v1.SetBudgetResponse
-	(*GetBacklogRequest)(nil),          // 18: misstep.v1.GetBacklogRequest
-	(*GetBacklogResponse)(nil),         // 19: misstep.v1.GetBacklogResponse
-	(*Backlog)(nil),                    // 20: misstep.v1.Backlog
-	(*ListRunnersRequest)(nil),         // 21: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 22: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 23: misstep.v1.RunnerStatus
-	(*TrustOwnerRequest)(nil),          // 24: misstep.v1.TrustOwnerRequest
-	(*TrustOwnerResponse)(nil),         // 25: misstep.v1.TrustOwnerResponse
-	(*SetAside)(nil),                   // 26: misstep.v1.SetAside
-	(*OwnerSetAside)(nil),              // 27: misstep.v1.OwnerSetAside
-	(*Repetition)(nil),                 // 28: misstep.v1.Repetition
-	(*RepeatedPairs)(nil),              // 29: misstep.v1.RepeatedPairs
-	(*RepeatedPair)(nil),               // 30: misstep.v1.RepeatedPair
-	(*Coordinators)(nil),               // 31: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 32: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 33: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 34: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 35: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 36: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 37: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 38: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 39: misstep.v1.GetFindingResponse
-	(*SetVisibilityRequest)(nil),       // 40: misstep.v1.SetVisibilityRequest
-	(*SetVisibilityResponse)(nil),      // 41: misstep.v1.SetVisibilityResponse
-	(*MergeFindingsRequest)(nil),       // 42: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 43: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 44: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 45: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 46: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 47: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 48: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 49: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 50: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 51: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 52: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 53: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 54: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 55: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 56: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 57: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 58: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 59: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 60: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 61: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 62: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 63: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 64: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 65: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 66: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 67: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 68: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 69: misstep.v1.ListKnownBugsResponse
-	nil,                                // 70: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 71: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 72: misstep.v1.Backlog.LeftEntry
-	nil,                                // 73: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 74: misstep.v1.RepeatedPair.OnlyOneEntry
-	nil,                                // 75: misstep.v1.RepeatedPair.OnlyOtherEntry
-	nil,                                // 76: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 77: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 78: misstep.v1.Jdk
-	(*Workload)(nil),                   // 79: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 80: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 81: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 82: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 83: google.protobuf.Duration
-	(*Runner)(nil),                     // 84: misstep.v1.Runner
-	(*Recipe)(nil),                     // 85: misstep.v1.Recipe
-	(*Finding)(nil),                    // 86: misstep.v1.Finding
-	(*Reliability)(nil),                // 87: misstep.v1.Reliability
-	(*FindingRate)(nil),                // 88: misstep.v1.FindingRate
-	(Visibility)(0),                    // 89: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 90: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 91: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 92: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 93: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 94: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 95: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 96: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 97: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 98: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 99: misstep.v1.KnownBug
+	(*DayUsage)(nil),                   // 13: misstep.v1.DayUsage
+	(*UnprovedTrials)(nil),             // 14: misstep.v1.UnprovedTrials
+	(*StopCampaignRequest)(nil),        // 15: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 16: misstep.v1.StopCampaignResponse
+	(*SetBudgetRequest)(nil),           // 17: misstep.v1.SetBudgetRequest
+	(*SetBudgetResponse)(nil),          // 18: misstep.v1.SetBudgetResponse
+	(*GetBacklogRequest)(nil),          // 19: misstep.v1.GetBacklogRequest
+	(*GetBacklogResponse)(nil),         // 20: misstep.v1.GetBacklogResponse
+	(*Backlog)(nil),                    // 21: misstep.v1.Backlog
+	(*Quota)(nil),                      // 22: misstep.v1.Quota
+	(*Quotas)(nil),                     // 23: misstep.v1.Quotas
+	(*QuotaUsage)(nil),                 // 24: misstep.v1.QuotaUsage
+	(*SetQuotaRequest)(nil),            // 25: misstep.v1.SetQuotaRequest
+	(*SetQuotaResponse)(nil),           // 26: misstep.v1.SetQuotaResponse
+	(*ListQuotasRequest)(nil),          // 27: misstep.v1.ListQuotasRequest
+	(*ListQuotasResponse)(nil),         // 28: misstep.v1.ListQuotasResponse
+	(*ListRunnersRequest)(nil),         // 29: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 30: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 31: misstep.v1.RunnerStatus
+	(*TrustOwnerRequest)(nil),          // 32: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 33: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 34: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 35: misstep.v1.OwnerSetAside
+	(*Repetition)(nil),                 // 36: misstep.v1.Repetition
+	(*RepeatedPairs)(nil),              // 37: misstep.v1.RepeatedPairs
+	(*RepeatedPair)(nil),               // 38: misstep.v1.RepeatedPair
+	(*Coordinators)(nil),               // 39: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 40: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 41: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 42: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 43: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 44: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 45: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 46: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 47: misstep.v1.GetFindingResponse
+	(*SetVisibilityRequest)(nil),       // 48: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 49: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 50: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 51: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 52: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 53: misstep.v1.SplitFindingResponse
+	(*UndoDecisionRequest)(nil),        // 54: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 55: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 56: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 57: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 58: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 59: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 60: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 61: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 62: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 63: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 64: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 65: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 66: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 67: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 68: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 69: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 70: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 71: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 72: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 73: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 74: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 75: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 76: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 77: misstep.v1.ListKnownBugsResponse
+	nil,                                // 78: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 79: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 80: misstep.v1.Backlog.LeftEntry
+	nil,                                // 81: misstep.v1.Quotas.EndedEntry
+	nil,                                // 82: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 83: misstep.v1.RepeatedPair.OnlyOneEntry
+	nil,                                // 84: misstep.v1.RepeatedPair.OnlyOtherEntry
+	nil,                                // 85: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 86: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 87: misstep.v1.Jdk
+	(*Workload)(nil),                   // 88: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 89: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 90: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 91: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 92: google.protobuf.Duration
+	(*Runner)(nil),                     // 93: misstep.v1.Runner
+	(*Recipe)(nil),                     // 94: misstep.v1.Recipe
+	(*Finding)(nil),                    // 95: misstep.v1.Finding
+	(*Reliability)(nil),                // 96: misstep.v1.Reliability
+	(*FindingRate)(nil),                // 97: misstep.v1.FindingRate
+	(Visibility)(0),                    // 98: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 99: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 100: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 101: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 102: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 103: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 104: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 105: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 106: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 107: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 108: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	77, // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	78, // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	79, // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
-	2,  // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
-	3,  // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
-	5,  // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	80, // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
-	11, // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
-	11, // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
-	10, // 9: misstep.v1.GetCampaignResponse.combinations:type_name -> misstep.v1.TriedCombination
-	77, // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
-	0,  // 11: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	80, // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	80, // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	70, // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	81, // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	82, // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	71, // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	13, // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	12, // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
-	83, // 20: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	20, // 21: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	72, // 22: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	23, // 23: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	26, // 24: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
-	84, // 25: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	80, // 26: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	73, // 27: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	80, // 28: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	85, // 29: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	80, // 30: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
-	30, // 31: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	74, // 32: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	75, // 33: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	76, // 34: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	80, // 35: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	23, // 36: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	83, // 37: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	86, // 38: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	33, // 39: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	37, // 40: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	87, // 41: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	80, // 42: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	80, // 43: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	88, // 44: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	86, // 45: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	89, // 46: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	80, // 47: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	90, // 48: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	91, // 49: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	91, // 50: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	91, // 51: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	91, // 52: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	52, // 53: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	85, // 54: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	92, // 55: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	93, // 56: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	94, // 57: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	95, // 58: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	83, // 59: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	63, // 60: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	63, // 61: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	87, // 62: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	96, // 63: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	80, // 64: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	80, // 65: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	97, // 66: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	87, // 67: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	83, // 68: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	98, // 69: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	99, // 70: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	99, // 71: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	27, // 72: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	32, // 73: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,  // 74: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,  // 75: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,  // 76: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	50, // 77: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	14, // 78: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	16, // 79: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	21, // 80: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	18, // 81: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	24, // 82: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	33, // 83: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	35, // 84: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	38, // 85: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	40, // 86: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	42, // 87: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	44, // 88: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	46, // 89: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	48, // 90: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	64, // 91: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	66, // 92: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	68, // 93: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	53, // 94: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	55, // 95: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	57, // 96: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	59, // 97: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	61, // 98: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,  // 99: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,  // 100: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,  // 101: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	51, // 102: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	15, // 103: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	17, // 104: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	22, // 105: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	19, // 106: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	25, // 107: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	34, // 108: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	36, // 109: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	39, // 110: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	41, // 111: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	43, // 112: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	45, // 113: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	47, // 114: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	49, // 115: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	65, // 116: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	67, // 117: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	69, // 118: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	54, // 119: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	56, // 120: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	58, // 121: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	60, // 122: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	62, // 123: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	99, // [99:124] is the sub-list for method output_type
-	74, // [74:99] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	86,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	87,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	88,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	2,   // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
+	3,   // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
+	5,   // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
+	89,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	11,  // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
+	11,  // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
+	10,  // 9: misstep.v1.GetCampaignResponse.combinations:type_name -> misstep.v1.TriedCombination
+	86,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	0,   // 11: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
+	89,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	89,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	78,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	90,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	91,  // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	79,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	14,  // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
+	12,  // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
+	13,  // 20: misstep.v1.CampaignStatus.today:type_name -> misstep.v1.DayUsage
+	92,  // 21: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	21,  // 22: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
+	80,  // 23: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	89,  // 24: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
+	22,  // 25: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
+	81,  // 26: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
+	22,  // 27: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
+	13,  // 28: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
+	24,  // 29: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
+	31,  // 30: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	34,  // 31: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
+	93,  // 32: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	89,  // 33: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	82,  // 34: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	89,  // 35: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	94,  // 36: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	89,  // 37: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	38,  // 38: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	83,  // 39: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	84,  // 40: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	85,  // 41: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	89,  // 42: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	31,  // 43: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	92,  // 44: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	95,  // 45: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	41,  // 46: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	45,  // 47: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	96,  // 48: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	89,  // 49: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	89,  // 50: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	97,  // 51: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	95,  // 52: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	98,  // 53: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	89,  // 54: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	99,  // 55: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	100, // 56: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	100, // 57: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	100, // 58: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	100, // 59: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	60,  // 60: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	94,  // 61: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	101, // 62: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	102, // 63: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	103, // 64: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	104, // 65: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	92,  // 66: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	71,  // 67: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	71,  // 68: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	96,  // 69: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	105, // 70: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	89,  // 71: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	89,  // 72: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	106, // 73: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	96,  // 74: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	92,  // 75: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	107, // 76: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	108, // 77: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	108, // 78: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	13,  // 79: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	35,  // 80: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	40,  // 81: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 82: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 83: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 84: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	58,  // 85: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	15,  // 86: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	17,  // 87: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	29,  // 88: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19,  // 89: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	32,  // 90: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	25,  // 91: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	27,  // 92: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	41,  // 93: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	43,  // 94: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	46,  // 95: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	48,  // 96: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	50,  // 97: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	52,  // 98: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	54,  // 99: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	56,  // 100: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	72,  // 101: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	74,  // 102: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	76,  // 103: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	61,  // 104: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	63,  // 105: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	65,  // 106: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	67,  // 107: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	69,  // 108: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 109: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 110: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 111: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	59,  // 112: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	16,  // 113: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	18,  // 114: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	30,  // 115: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20,  // 116: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	33,  // 117: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	26,  // 118: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	28,  // 119: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	42,  // 120: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	44,  // 121: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	47,  // 122: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	49,  // 123: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	51,  // 124: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	53,  // 125: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	55,  // 126: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	57,  // 127: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	73,  // 128: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	75,  // 129: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	77,  // 130: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	62,  // 131: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	64,  // 132: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	66,  // 133: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	68,  // 134: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	70,  // 135: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	109, // [109:136] is the sub-list for method output_type
+	82,  // [82:109] is the sub-list for method input_type
+	82,  // [82:82] is the sub-list for extension type_name
+	82,  // [82:82] is the sub-list for extension extendee
+	0,   // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -5075,13 +5650,15 @@ func file_misstep_v1_admin_proto_init() {
 	file_misstep_v1_recipe_proto_init()
 	file_misstep_v1_reproducer_proto_init()
 	file_misstep_v1_run_proto_init()
+	file_misstep_v1_admin_proto_msgTypes[21].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   76,
+			NumMessages:   85,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

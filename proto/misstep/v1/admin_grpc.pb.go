@@ -28,6 +28,8 @@ const (
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
 	AdminService_GetBacklog_FullMethodName         = "/misstep.v1.AdminService/GetBacklog"
 	AdminService_TrustOwner_FullMethodName         = "/misstep.v1.AdminService/TrustOwner"
+	AdminService_SetQuota_FullMethodName           = "/misstep.v1.AdminService/SetQuota"
+	AdminService_ListQuotas_FullMethodName         = "/misstep.v1.AdminService/ListQuotas"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
 	AdminService_ListBugs_FullMethodName           = "/misstep.v1.AdminService/ListBugs"
 	AdminService_GetFinding_FullMethodName         = "/misstep.v1.AdminService/GetFinding"
@@ -112,6 +114,12 @@ type AdminServiceClient interface {
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
 	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(ctx context.Context, in *TrustOwnerRequest, opts ...grpc.CallOption) (*TrustOwnerResponse, error)
+	// SetQuota bounds what a project, or a person in all projects, may use; it replaces what was set before. INVALID_ARGUMENT names
+	// the field that is wrong. It takes effect at once; trials that run are not stopped.
+	SetQuota(ctx context.Context, in *SetQuotaRequest, opts ...grpc.CallOption) (*SetQuotaResponse, error)
+	// ListQuotas returns, to an admin of every project, all quotas; to others those of the call's project and their own. Each says
+	// what is used of it.
+	ListQuotas(ctx context.Context, in *ListQuotasRequest, opts ...grpc.CallOption) (*ListQuotasResponse, error)
 	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(ctx context.Context, in *ListFindingsRequest, opts ...grpc.CallOption) (*ListFindingsResponse, error)
 	// ListBugs returns the selected findings by bug, a page a call. INVALID_ARGUMENT names the field that is wrong.
@@ -243,6 +251,26 @@ func (c *adminServiceClient) TrustOwner(ctx context.Context, in *TrustOwnerReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TrustOwnerResponse)
 	err := c.cc.Invoke(ctx, AdminService_TrustOwner_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) SetQuota(ctx context.Context, in *SetQuotaRequest, opts ...grpc.CallOption) (*SetQuotaResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetQuotaResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetQuota_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) ListQuotas(ctx context.Context, in *ListQuotasRequest, opts ...grpc.CallOption) (*ListQuotasResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListQuotasResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListQuotas_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -475,6 +503,12 @@ type AdminServiceServer interface {
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
 	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error)
+	// SetQuota bounds what a project, or a person in all projects, may use; it replaces what was set before. INVALID_ARGUMENT names
+	// the field that is wrong. It takes effect at once; trials that run are not stopped.
+	SetQuota(context.Context, *SetQuotaRequest) (*SetQuotaResponse, error)
+	// ListQuotas returns, to an admin of every project, all quotas; to others those of the call's project and their own. Each says
+	// what is used of it.
+	ListQuotas(context.Context, *ListQuotasRequest) (*ListQuotasResponse, error)
 	// ListFindings returns findings without their examples, a page a call. INVALID_ARGUMENT names the field that is wrong.
 	ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error)
 	// ListBugs returns the selected findings by bug, a page a call. INVALID_ARGUMENT names the field that is wrong.
@@ -548,6 +582,12 @@ func (UnimplementedAdminServiceServer) GetBacklog(context.Context, *GetBacklogRe
 }
 func (UnimplementedAdminServiceServer) TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TrustOwner not implemented")
+}
+func (UnimplementedAdminServiceServer) SetQuota(context.Context, *SetQuotaRequest) (*SetQuotaResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetQuota not implemented")
+}
+func (UnimplementedAdminServiceServer) ListQuotas(context.Context, *ListQuotasRequest) (*ListQuotasResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListQuotas not implemented")
 }
 func (UnimplementedAdminServiceServer) ListFindings(context.Context, *ListFindingsRequest) (*ListFindingsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListFindings not implemented")
@@ -776,6 +816,42 @@ func _AdminService_TrustOwner_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).TrustOwner(ctx, req.(*TrustOwnerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_SetQuota_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetQuotaRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetQuota(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetQuota_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetQuota(ctx, req.(*SetQuotaRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_ListQuotas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListQuotasRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListQuotas(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListQuotas_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListQuotas(ctx, req.(*ListQuotasRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1110,6 +1186,14 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "TrustOwner",
 			Handler:    _AdminService_TrustOwner_Handler,
+		},
+		{
+			MethodName: "SetQuota",
+			Handler:    _AdminService_SetQuota_Handler,
+		},
+		{
+			MethodName: "ListQuotas",
+			Handler:    _AdminService_ListQuotas_Handler,
 		},
 		{
 			MethodName: "ListFindings",
