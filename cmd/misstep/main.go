@@ -49,6 +49,7 @@ type cli struct {
 	Whoami      whoamiCommand      `cmd:"" help:"Show who a coordinator takes this user for, and what they may do there."`
 	Token       tokenCommand       `cmd:"" help:"Make, list and revoke tokens, by which scripts and runners call a coordinator."`
 	Access      accessCommand      `cmd:"" help:"Grant roles at a coordinator to people and groups."`
+	Quota       quotaCommand       `cmd:"" help:"Bound how many runners, trials and how much evidence projects and people use."`
 	Audit       auditCommand       `cmd:"" help:"Show who did what at a coordinator, from where, and what was refused."`
 	PKI         pkiCommand         `cmd:"" name:"pki" help:"Keep an authority in a folder that signs certificates of coordinators and runners."`
 	Runners     runnersCommand     `cmd:"" help:"List the runners that call a coordinator, and trust owners again whose runners were set aside."`

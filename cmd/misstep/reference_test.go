@@ -64,6 +64,7 @@ var jsonValues = []struct{ command, value string }{
 	{"known list", "list of [KnownBug](#knownbug)"},
 	{"known show", "[KnownBug](#knownbug)"},
 	{"pki list", "list of `{serial, kind, names, state, expires, revoked}`; state is valid, expired or revoked"},
+	{"quota list", "list of [QuotaUsage](#quotausage)"},
 	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}, same_schedule}`; same_schedule only in virtual " +
 		"time with the bundle's own seed"},
 	{"reproduce list", "list of [ReproductionStatus](#reproductionstatus)"},

@@ -221,6 +221,9 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need],
 			executors.Remedy(need))
 	}
+	for _, why := range s.GetHeld() {
+		fmt.Fprintln(w, "waits: "+plain(why))
+	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
 }
 

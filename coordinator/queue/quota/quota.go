@@ -126,25 +126,27 @@ type Meter struct {
 // NewMeter returns a meter of claims; ended is what campaigns used that have ended, by key.
 func NewMeter(t *Table, claims []Claim, ended map[string]*misstepv1.DayUsage, now time.Time) *Meter {
 	m := &Meter{of: make([][2]int, len(claims)), now: now}
-	day, index := Day(now), map[string]int{}
-	add := func(key, everybody string, c Claim) int {
-		k, known := index[key]
+	day := Day(now)
+	projects, people := make(map[string]int, 8), make(map[string]int, 8)
+	add := func(index map[string]int, name string, key func(string) string, c Claim) int {
+		k, known := index[name]
 		if !known {
 			k = len(m.all)
-			index[key] = k
-			u := used{key: key, quota: t.Of(key, everybody)}
-			u.trials, u.evidence = On(ended[key], day)
+			index[name] = k
+			u := used{key: key(name)}
+			u.quota = t.Of(u.key, key(Everybody))
+			u.trials, u.evidence = On(ended[u.key], day)
 			m.all = append(m.all, u)
 		}
 		u := &m.all[k]
-		ended, bytes := On(c.Today, day)
-		u.running, u.trials, u.evidence = u.running+c.Running, u.trials+ended, u.evidence+bytes
+		trials, bytes := On(c.Today, day)
+		u.running, u.trials, u.evidence = u.running+c.Running, u.trials+trials, u.evidence+bytes
 		return k
 	}
 	for i, c := range claims {
-		m.of[i] = [2]int{add(Project(c.Project), Project(Everybody), c), -1}
+		m.of[i] = [2]int{add(projects, c.Project, Project, c), -1}
 		if c.Owner != "" {
-			m.of[i][1] = add(Person(c.Owner), Person(Everybody), c)
+			m.of[i][1] = add(people, c.Owner, Person, c)
 		}
 	}
 	return m

@@ -1,6 +1,7 @@
 package quota_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -115,5 +116,29 @@ func TestAQuotaOfNothing(t *testing.T) {
 		{Runners: new(uint64)}, {Runners: proto.Uint64(3), TrialsADay: new(uint64)}, {EvidenceADay: new(uint64)},
 	} {
 		assert.True(t, quota.Nothing(q))
+	}
+}
+
+// What quotas add to a call of a runner that asks for one trial, by running campaigns.
+func BenchmarkGrant(b *testing.B) {
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			claims := make([]quota.Claim, n)
+			for i := range claims {
+				claims[i] = quota.Claim{
+					Project: fmt.Sprint("p", i%7), Owner: fmt.Sprint("o", i%31), Running: 3, Today: used(quota.Day(noon), 1000, 1000),
+				}
+			}
+			t := quota.NewTable([]*misstepv1.Quota{
+				{Project: "*", Runners: proto.Uint64(1 << 40)}, {Person: "*", TrialsADay: proto.Uint64(1 << 40)},
+			})
+			for b.Loop() {
+				m := quota.NewMeter(t, claims, nil, noon)
+				for i := range claims {
+					m.May(i)
+				}
+				m.Served(0)
+			}
+		})
 	}
 }
