@@ -153,7 +153,8 @@ func TestAQuotaOfADay(t *testing.T) {
 	assert.Len(t, o.sync(o.server, "r", 9), 1)
 	o.finish("r", last, 0)
 	assert.Empty(t, o.sync(o.server, "r", 10))
-	assert.Equal(t, []string{"quota of person anna: 7 trials a day are used or run, until 2027-02-01 00:00 UTC"}, o.held("anna", "q", id))
+	assert.Equal(t, []string{"quota of person anna: 7 trials a day are used or run, until 2027-02-01 00:00 UTC"},
+		o.held("anna", "q", id))
 	o.now = o.now.Add(12*time.Hour - time.Second)
 	assert.Empty(t, o.sync(o.server, "r", 10))
 	o.now = o.now.Add(time.Second)

@@ -29,7 +29,7 @@ func (s *Server) reporterOf(ctx context.Context, r *misstepv1.Runner) reporter {
 		return reporter{Runner: r}
 	}
 	known := reporter{Runner: r, owner: caller.Name}
-	if !custody.MayWrite(caller) {
+	if !custody.MayWrite(ctx) {
 		known.receipts = s.config.Receipts
 	}
 	return known

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,13 +24,11 @@ import (
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/custody"
 	"misstep/coordinator/notify"
-	"misstep/coordinator/projects"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/batch"
 	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/view"
-	"misstep/coordinator/visibility"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -107,7 +104,7 @@ type Server struct {
 	trust   trustTable
 	// repeating decides which trials are run once more.
 	repeating repeating
-	quotas  quotaTable
+	quotas    quotaTable
 	// expansions of the campaigns that runners work on.
 	expansions expansions
 	// random guards the source of ids.
@@ -212,7 +209,9 @@ func (s *Server) Run(ctx context.Context) {
 	if len(s.config.Notify) > 0 {
 		var notifying sync.WaitGroup
 		defer notifying.Wait()
-		notifying.Go(func() { s.notifier().Run(ctx) })
+		for _, n := range s.notifiers() {
+			notifying.Go(func() { n.Run(ctx) })
+		}
 	}
 	s.setTicking(true)
 	defer s.setTicking(false)
@@ -231,36 +230,12 @@ func (s *Server) Run(ctx context.Context) {
 // Baseline notes which findings there are, so that only what happens from now on is notified. It does nothing without targets, or
 // when it was called for this store before.
 func (s *Server) Baseline(ctx context.Context) error {
-	if len(s.config.Notify) == 0 {
-		return nil
+	for _, n := range s.notifiers() {
+		if err := n.Round(ctx, false); err != nil {
+			return err
+		}
 	}
-	return s.notifier().Round(ctx, false)
-}
-
-func (s *Server) notifier() *notify.Notifier {
-	return &notify.Notifier{
-		Store: s.config.Store, Clock: s.config.Clock, NewID: func() string { return s.newID("N", 8) },
-		Targets: s.config.Notify, Logger: s.config.Logger, See: s.snapshot,
-	}
-}
-
-// snapshot returns what notifications are about: what happens in the default project, and which owners of runners are set aside.
-// Targets are the coordinator's, and who reads them may have no role elsewhere.
-func (s *Server) snapshot(whole store.Tx) (notify.Snapshot, error) {
-	tx := scoped.See(scoped.In(whole, projects.Default), visibility.Reader{}, s.config.Clock())
-	findings, _, err := s.view.Findings(tx, view.Selection{})
-	if err != nil {
-		return notify.Snapshot{}, err
-	}
-	all, err := tx.Reproductions(false)
-	if err != nil {
-		return notify.Snapshot{}, err
-	}
-	aside, err := setAside(whole)
-	done := slices.DeleteFunc(all, func(r *misstepv1.Reproduction) bool {
-		return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
-	})
-	return notify.Snapshot{Findings: findings, Done: done, Aside: aside.GetByOwner()}, err
+	return nil
 }
 
 // Tick expires overdue leases, ends campaigns and reproductions whose time is over, and runs the schedules that are due. On a

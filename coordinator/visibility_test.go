@@ -113,7 +113,8 @@ func listing(ctx context.Context, s *coordinator.Server, n neighbours) map[strin
 var unconcerned = map[string]string{
 	"SubmitCampaign": "answers with a new id", "CheckCampaign": "is about names of the catalogue",
 	"SetVisibility": "triagers see all", "MergeFindings": "triagers see all", "SplitFinding": "triagers see all",
-	"UndoDecision": "triagers see all", "ListQuotas": "names no finding", "PutKnownBugs": "names no finding", "RemoveKnownBug": "names no finding",
+	"UndoDecision": "triagers see all", "ListQuotas": "names no finding",
+	"PutKnownBugs": "names no finding", "RemoveKnownBug": "names no finding",
 	"AddCatalogueEntry": "answers with ids of campaigns", "RemoveCatalogueEntry": "names no finding",
 	"CreateSchedule": "names no finding", "PauseSchedule": "names no finding", "RemoveSchedule": "names no finding",
 }
@@ -323,10 +324,13 @@ func TestDecisionsShowNothingThatWasHidden(t *testing.T) {
 }
 
 // told keeps what is sent.
-type told struct{ events []*misstepv1.Event }
+type told struct {
+	events   []*misstepv1.Event
+	projects []string
+}
 
 func (s *told) Send(_ context.Context, n *misstepv1.Notification) error {
-	s.events = append(s.events, n.GetEvents()...)
+	s.events, s.projects = append(s.events, n.GetEvents()...), append(s.projects, n.GetProject())
 	return nil
 }
 
@@ -356,6 +360,33 @@ func TestHiddenFindingsAreNotNotified(t *testing.T) {
 	assert.NotContains(t, first, n.reproduction)
 	l.now = l.now.Add(2 * time.Hour)
 	assert.Contains(t, round(), n.finding)
+}
+
+// Each target is told of its own project, and of no other.
+func TestTargetsAreOfAProject(t *testing.T) {
+	l := newLab(t, memory.New(), bug(0.7))
+	of := map[string]*told{"default": {}, "p": {}, "q": {}}
+	var targets []notify.Target
+	for project, to := range of {
+		target := notify.Target{Name: "of " + project, Project: project, Sender: to, Known: true}
+		if project == projects.Default {
+			target.Project = ""
+		}
+		targets = append(targets, target)
+	}
+	s := coordinator.New(coordinator.Config{Store: l.store, Clock: func() time.Time { return l.now }, Notify: targets})
+	require.NoError(t, s.Baseline(t.Context()))
+	ps, defaults := settle(t, l, "p", 9), settle(t, l, projects.Default, 9)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Run(ctx) // one round without a wait
+	assert.Contains(t, fmt.Sprint(of["p"].events), ps.reproduction)
+	assert.NotContains(t, fmt.Sprint(of["p"].events), defaults.reproduction)
+	assert.Contains(t, fmt.Sprint(of["default"].events), defaults.reproduction)
+	assert.NotContains(t, fmt.Sprint(of["default"].events), ps.reproduction)
+	assert.Empty(t, of["q"].events)
+	assert.Equal(t, []string{"p"}, slices.Compact(of["p"].projects))
+	assert.Equal(t, []string{""}, slices.Compact(of["default"].projects))
 }
 
 func TestWhatIsWrongWithAVisibilityIsNamed(t *testing.T) {

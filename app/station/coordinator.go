@@ -162,7 +162,7 @@ func Open(
 	if guarded {
 		served = custody.NewService(served, custody.NewGuard(c.LeasesOf, blobs, time.Now), config.Receipts)
 	}
-	misstepv1.RegisterCorpusServiceServer(server, served)
+	misstepv1.RegisterCorpusServiceServer(server, c.Discreet(served))
 	serving := health.NewServer()
 	watchHealth := observe.Health(server, serving, c.CheckReadiness)
 	if observed {

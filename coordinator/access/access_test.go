@@ -83,6 +83,11 @@ func (s *called) GetFinding(ctx context.Context, _ *misstepv1.GetFindingRequest)
 	return &misstepv1.GetFindingResponse{}, nil
 }
 
+func (s *called) ListEntries(ctx context.Context, _ *misstepv1.ListEntriesRequest) (*misstepv1.ListEntriesResponse, error) {
+	s.by, s.in = access.From(ctx), access.Project(ctx)
+	return &misstepv1.ListEntriesResponse{}, nil
+}
+
 func (s *called) Read(_ *misstepv1.ReadRequest, stream grpc.ServerStreamingServer[misstepv1.ReadResponse]) error {
 	s.by, s.in = access.From(stream.Context()), access.Project(stream.Context())
 	return nil
@@ -147,7 +152,7 @@ func TestCallsAreRefusedWithoutTheirRole(t *testing.T) {
 		{
 			name: "ben", finding: codes.PermissionDenied, blob: codes.PermissionDenied,
 			message:  "ben may not call GetFinding: it needs the role viewer in the project default, granted is hunter in p; an admin can",
-			messages: "ben may not call Read: it needs the role viewer or runner in every project",
+			messages: "ben may not call Read: it needs the role viewer or runner in the project default",
 		},
 		{name: "r", finding: codes.PermissionDenied, message: "granted is runner"},
 		{name: "new", finding: codes.PermissionDenied, blob: codes.PermissionDenied, message: "granted is nothing"},

@@ -65,14 +65,29 @@ func TestACallIsInTheProjectOfItsHeader(t *testing.T) {
 	}
 }
 
-// Blobs are of no project: the header changes nothing.
+// A role in one project is enough for blobs, in calls that stream.
+func TestStreamsAreInAProject(t *testing.T) {
+	s, conn := serve(t, access.Options{Authenticators: []access.Authenticator{named(map[string][]access.Grant{
+		"pia": {{Project: "p", Role: viewer}},
+	})}})
+	in := func(project string) error {
+		s.in = ""
+		return read(metadata.AppendToOutgoingContext(t.Context(), "name", "pia", access.ProjectHeader, project), conn)
+	}
+	require.NoError(t, in("p"))
+	assert.Equal(t, "p", s.in)
+	assert.Equal(t, codes.PermissionDenied, status.Code(in("q")))
+	assert.Empty(t, s.in)
+}
+
+// The index of bundles is of no project: the header changes nothing.
 func TestOtherCallsAreInNoProject(t *testing.T) {
 	s, conn := serve(t, access.Options{Authenticators: []access.Authenticator{named(map[string][]access.Grant{
 		"all": {{Role: viewer}}, "pia": {{Project: "p", Role: viewer}},
 	})}})
 	for name, code := range map[string]codes.Code{"all": codes.OK, "pia": codes.PermissionDenied} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "name", name, access.ProjectHeader, "p")
-		err := read(ctx, conn)
+		_, err := misstepv1.NewCorpusServiceClient(conn).ListEntries(ctx, &misstepv1.ListEntriesRequest{})
 		assert.Equal(t, code, status.Code(err), err)
 	}
 	assert.Equal(t, "default", s.in)

@@ -29,14 +29,17 @@ const (
 	owners = 4096
 )
 
-// MayRead reports whether a caller reads any blob whose digest it knows. Others read what their leases need.
-func MayRead(c *access.Caller) bool {
-	return c.Kind == access.Local || c.May(misstepv1.Role_ROLE_VIEWER, "")
+// MayRead reports whether the caller of a call reads any blob whose digest it knows, as a viewer of the call's project does. Others
+// read what their leases need.
+func MayRead(ctx context.Context) bool {
+	c := access.From(ctx)
+	return c.Kind == access.Local || c.May(misstepv1.Role_ROLE_VIEWER, access.Project(ctx))
 }
 
-// MayWrite reports whether a caller writes any blob. Others write evidence, and need receipts for it.
-func MayWrite(c *access.Caller) bool {
-	return c.Kind == access.Local || c.May(misstepv1.Role_ROLE_HUNTER, "") || c.May(misstepv1.Role_ROLE_TRIAGER, "")
+// MayWrite reports whether the caller of a call writes any blob. Others write evidence, and need receipts for it.
+func MayWrite(ctx context.Context) bool {
+	c, project := access.From(ctx), access.Project(ctx)
+	return c.Kind == access.Local || c.May(misstepv1.Role_ROLE_HUNTER, project) || c.May(misstepv1.Role_ROLE_TRIAGER, project)
 }
 
 // Guard knows what the leases of each owner allow. It is safe for concurrent use.

@@ -68,7 +68,7 @@ func unavailable(err error) error {
 func (s *Service) FindMissing(
 	ctx context.Context, request *misstepv1.FindMissingRequest,
 ) (*misstepv1.FindMissingResponse, error) {
-	if MayRead(access.From(ctx)) {
+	if MayRead(ctx) {
 		return s.CorpusServiceServer.FindMissing(ctx, request)
 	}
 	if len(request.GetDigests()) > maxDigests {
@@ -105,7 +105,7 @@ const maxDigests = 10_000
 
 // Read implements CorpusService.
 func (s *Service) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreamingServer[misstepv1.ReadResponse]) error {
-	if MayRead(access.From(stream.Context())) {
+	if MayRead(stream.Context()) {
 		return s.CorpusServiceServer.Read(request, stream)
 	}
 	may, err := s.reads(stream.Context(), request.GetDigest())
@@ -120,7 +120,7 @@ func (s *Service) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreami
 
 // ListChunks implements CorpusService.
 func (s *Service) ListChunks(ctx context.Context, request *misstepv1.ListChunksRequest) (*misstepv1.ListChunksResponse, error) {
-	if !MayRead(access.From(ctx)) {
+	if !MayRead(ctx) {
 		may, err := s.reads(ctx, request.GetDigest())
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (s *Service) ListChunks(ctx context.Context, request *misstepv1.ListChunksR
 		}
 	}
 	response, err := s.CorpusServiceServer.ListChunks(ctx, request)
-	if err != nil && !MayRead(access.From(ctx)) {
+	if err != nil && !MayRead(ctx) {
 		err = alike(err, request.GetDigest())
 	}
 	return response, err
@@ -138,7 +138,7 @@ func (s *Service) ListChunks(ctx context.Context, request *misstepv1.ListChunksR
 
 // SignReads implements CorpusService: there is no request for what the caller may not read.
 func (s *Service) SignReads(ctx context.Context, request *misstepv1.SignReadsRequest) (*misstepv1.SignReadsResponse, error) {
-	if MayRead(access.From(ctx)) {
+	if MayRead(ctx) {
 		return s.CorpusServiceServer.SignReads(ctx, request)
 	}
 	if len(request.GetDigests()) > maxDigests {
@@ -175,7 +175,7 @@ func (s *Service) SignReads(ctx context.Context, request *misstepv1.SignReadsReq
 
 // SignWrites implements CorpusService. A request to an object store proves nothing about who wrote a blob that was there before.
 func (s *Service) SignWrites(ctx context.Context, request *misstepv1.SignWritesRequest) (*misstepv1.SignWritesResponse, error) {
-	if !MayWrite(access.From(ctx)) {
+	if !MayWrite(ctx) {
 		return nil, status.Error(codes.Unimplemented, "a runner writes evidence through the coordinator")
 	}
 	return s.CorpusServiceServer.SignWrites(ctx, request)
@@ -184,7 +184,7 @@ func (s *Service) SignWrites(ctx context.Context, request *misstepv1.SignWritesR
 // Write implements CorpusService.
 func (s *Service) Write(stream grpc.ClientStreamingServer[misstepv1.WriteRequest, misstepv1.WriteResponse]) error {
 	c := access.From(stream.Context())
-	if MayWrite(c) {
+	if MayWrite(stream.Context()) {
 		return s.CorpusServiceServer.Write(stream)
 	}
 	switch ok, err := s.guard.Begins(stream.Context(), c.Name); {

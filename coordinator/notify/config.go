@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"misstep/coordinator/projects"
 )
 
 // targetFile is one entry of the file that ReadTargets reads.
 type targetFile struct {
 	Name    string        `yaml:"name"`
+	Project string        `yaml:"project"`
 	Webhook *webhookFile  `yaml:"webhook"`
 	Mail    *mailFile     `yaml:"mail"`
 	Events  []string      `yaml:"events"`
@@ -70,12 +73,17 @@ func ReadTargets(path string) ([]Target, error) {
 }
 
 func (e targetFile) target(dir string) (Target, error) {
-	t := Target{Name: e.Name, Kinds: e.Events, Known: e.Known, Every: e.Every}
+	t := Target{Name: e.Name, Project: e.Project, Kinds: e.Events, Known: e.Known, Every: e.Every}
 	if e.Name == "" {
 		return t, errors.New("expected a name")
 	}
 	if e.Every < 0 {
 		return t, fmt.Errorf("every: %v: expected a positive duration", e.Every)
+	}
+	if e.Project != "" {
+		if err := projects.Check(e.Project); err != nil {
+			return t, fmt.Errorf("project: %w", err)
+		}
 	}
 	for _, kind := range e.Events {
 		if !slices.Contains(Kinds(), kind) {

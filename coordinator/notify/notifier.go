@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -18,12 +20,15 @@ import (
 // Interval is the time between two rounds of Run.
 const Interval = 15 * time.Second
 
-// stateName is the name under which the store keeps a NotifierState.
+// stateName is the name under which the store keeps the NotifierState of the default project; those of others have it in their
+// keys.
 const stateName = "notifier"
 
 // Notifier watches a store and sends what happens to the targets.
 type Notifier struct {
 	Store store.Store
+	// Project whose findings it watches; "" is projects.Default. The targets are of this project.
+	Project string
 	// See reads what a round compares.
 	See func(tx store.Tx) (Snapshot, error)
 	// Clock returns the time.
@@ -51,6 +56,11 @@ func (n *Notifier) Run(ctx context.Context) {
 	n.log(n.Round(last, true))
 }
 
+// state returns the name under which the store keeps its state.
+func (n *Notifier) state() string {
+	return projects.Key(cmp.Or(n.Project, projects.Default), stateName)
+}
+
 func (n *Notifier) log(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		n.Logger.Error("notifications wait", slog.Any("error", err))
@@ -64,7 +74,7 @@ func (n *Notifier) Round(ctx context.Context, hurry bool) error {
 	var before []byte
 	// Reading takes long in a large store; only the change of the notifier's own state keeps others from writing.
 	err := n.Store.View(ctx, func(tx store.Tx) (err error) {
-		if before, err = tx.WorkerState(stateName); err == nil {
+		if before, err = tx.WorkerState(n.state()); err == nil {
 			seen, err = n.See(tx)
 		}
 		return err
@@ -87,6 +97,9 @@ func (n *Notifier) Round(ctx context.Context, hurry bool) error {
 				}
 			}
 			if m := due(waiting, now, hurry, n.NewID); m != nil {
+				if n.Project != projects.Default {
+					m.Project = n.Project
+				}
 				messages[t.Name] = proto.CloneOf(m)
 			}
 		}
@@ -143,7 +156,7 @@ func (n *Notifier) note(state *misstepv1.TargetState, t Target, m *misstepv1.Not
 func (n *Notifier) change(ctx context.Context, f func(*misstepv1.NotifierState, []byte, time.Time) error) error {
 	now := n.Clock()
 	return n.Store.Update(ctx, func(tx store.Tx) error {
-		raw, err := tx.WorkerState(stateName)
+		raw, err := tx.WorkerState(n.state())
 		if err != nil {
 			return err
 		}
@@ -158,7 +171,7 @@ func (n *Notifier) change(ctx context.Context, f func(*misstepv1.NotifierState, 
 		if raw, err = proto.Marshal(state); err != nil {
 			return fmt.Errorf("write the notifier's state: %w", err)
 		}
-		return tx.PutWorkerState(stateName, raw)
+		return tx.PutWorkerState(n.state(), raw)
 	})
 }
 

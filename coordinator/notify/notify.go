@@ -61,6 +61,8 @@ func (e *LaterError) Unwrap() error { return e.Err }
 type Target struct {
 	// Name is unique among the targets of a store.
 	Name string
+	// Project of which it is told; "" is projects.Default.
+	Project string
 	// Kinds that it gets; none means all.
 	Kinds []string
 	// Known is true for a target that also gets new findings and new JDKs of known bugs. The other kinds always concern all.

@@ -17,7 +17,8 @@ var words = map[string][2]string{
 	OwnerSetAside:    {"owner of runners set aside", "owners of runners set aside"},
 }
 
-// Subject returns what a message says in a few words: "2 new findings, 1 reproduction done".
+// Subject returns what a message says in a few words: "2 new findings, 1 reproduction done"; with the project first unless it is
+// the default one: "loom: 1 new finding".
 func Subject(n *misstepv1.Notification) string {
 	var parts []string
 	for _, kind := range Kinds() {
@@ -35,7 +36,11 @@ func Subject(n *misstepv1.Notification) string {
 			parts = append(parts, fmt.Sprintf("%d %s", count, words[kind][1]))
 		}
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if n.GetProject() != "" {
+		text = n.GetProject() + ": " + text
+	}
+	return text
 }
 
 // Text returns a message as lines for people: the subject, one line for each event and the command that shows more.
@@ -64,6 +69,10 @@ func Text(n *misstepv1.Notification) string {
 			fmt.Fprintf(&b, "- and %d more: %s\n", left, words[kind][1])
 		}
 	}
-	b.WriteString("More: misstep findings list; misstep findings show ID\n")
+	in := ""
+	if n.GetProject() != "" {
+		in = " --project " + n.GetProject()
+	}
+	fmt.Fprintf(&b, "More: misstep findings list%[1]s; misstep findings show ID%[1]s\n", in)
 	return b.String()
 }

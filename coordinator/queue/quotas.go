@@ -55,7 +55,7 @@ func End(tx store.Tx, c *store.Campaign, state misstepv1.CampaignState, now time
 	return tx.PutCampaign(c)
 }
 
-// keep adds to what campaigns used that have ended. Nothing is written in a store without quotas of a day, or for a day that is over.
+// keep adds to what campaigns used that have ended. Nothing is written in a store without quotas of a day.
 func keep(tx store.Tx, q *misstepv1.Quotas, project, owner string, day uint32, trials, evidence uint64) error {
 	if !quota.NewTable(q.GetQuotas()).Daily() {
 		return nil

@@ -83,7 +83,9 @@ func TestBounds(t *testing.T) {
 			held: []string{"quota of project p: 1000 bytes of evidence a day are written, until 2027-02-01 00:00 UTC"},
 		},
 		{
-			name: "two are reached", quotas: []*misstepv1.Quota{{Project: "p", Runners: new(uint64)}, {Person: "anna", Runners: new(uint64)}},
+			name: "two are reached", quotas: []*misstepv1.Quota{
+				{Project: "p", Runners: new(uint64)}, {Person: "anna", Runners: new(uint64)},
+			},
 			claims: []quota.Claim{{Project: "p", Owner: "anna"}}, gets: []int{0},
 			held: []string{"quota of project p: 0 trials at once run", "quota of person anna: 0 trials at once run"},
 		},

@@ -985,16 +985,20 @@ const file_misstep_v1_corpus_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"'\n" +
 	"\x0fAddEntryRequest\x12\x14\n" +
 	"\x05entry\x18\x01 \x01(\tR\x05entry\"\x12\n" +
-	"\x10AddEntryResponse2\x9c\x05\n" +
-	"\rCorpusService\x12V\n" +
-	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\"\x06\x9a\xd2\x18\x02\x01\x04\x12C\n" +
-	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse\"\x06\x9a\xd2\x18\x02\x01\x040\x01\x12G\n" +
-	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse\"\a\x9a\xd2\x18\x03\x02\x03\x04(\x01\x12P\n" +
-	"\tSignReads\x12\x1c.misstep.v1.SignReadsRequest\x1a\x1d.misstep.v1.SignReadsResponse\"\x06\x9a\xd2\x18\x02\x01\x04\x12T\n" +
+	"\x10AddEntryResponse2\xb4\x05\n" +
+	"\rCorpusService\x12Z\n" +
+	"\vFindMissing\x12\x1e.misstep.v1.FindMissingRequest\x1a\x1f.misstep.v1.FindMissingResponse\"\n" +
+	"\x9a\xd2\x18\x02\x01\x04\xa0\xd2\x18\x01\x12G\n" +
+	"\x04Read\x12\x17.misstep.v1.ReadRequest\x1a\x18.misstep.v1.ReadResponse\"\n" +
+	"\x9a\xd2\x18\x02\x01\x04\xa0\xd2\x18\x010\x01\x12K\n" +
+	"\x05Write\x12\x18.misstep.v1.WriteRequest\x1a\x19.misstep.v1.WriteResponse\"\v\x9a\xd2\x18\x03\x02\x03\x04\xa0\xd2\x18\x01(\x01\x12T\n" +
+	"\tSignReads\x12\x1c.misstep.v1.SignReadsRequest\x1a\x1d.misstep.v1.SignReadsResponse\"\n" +
+	"\x9a\xd2\x18\x02\x01\x04\xa0\xd2\x18\x01\x12X\n" +
 	"\n" +
-	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\"\a\x9a\xd2\x18\x03\x02\x03\x04\x12S\n" +
+	"SignWrites\x12\x1d.misstep.v1.SignWritesRequest\x1a\x1e.misstep.v1.SignWritesResponse\"\v\x9a\xd2\x18\x03\x02\x03\x04\xa0\xd2\x18\x01\x12W\n" +
 	"\n" +
-	"ListChunks\x12\x1d.misstep.v1.ListChunksRequest\x1a\x1e.misstep.v1.ListChunksResponse\"\x06\x9a\xd2\x18\x02\x01\x04\x12U\n" +
+	"ListChunks\x12\x1d.misstep.v1.ListChunksRequest\x1a\x1e.misstep.v1.ListChunksResponse\"\n" +
+	"\x9a\xd2\x18\x02\x01\x04\xa0\xd2\x18\x01\x12U\n" +
 	"\vListEntries\x12\x1e.misstep.v1.ListEntriesRequest\x1a\x1f.misstep.v1.ListEntriesResponse\"\x05\x9a\xd2\x18\x01\x01\x12Q\n" +
 	"\bAddEntry\x12\x1b.misstep.v1.AddEntryRequest\x1a\x1c.misstep.v1.AddEntryResponse\"\n" +
 	"\x9a\xd2\x18\x02\x02\x03\xa8\xd2\x18\x01B$Z\"misstep/proto/misstep/v1;misstepv1b\x06proto3"

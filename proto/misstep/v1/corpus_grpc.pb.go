@@ -51,6 +51,11 @@ const (
 // through this service: SignWrites fails with UNIMPLEMENTED. For each blob that it writes it gets a receipt, which the evidence of
 // its outcomes must have.
 //
+// Projects. Blobs are in no project: a role in the project of the call is enough to read one whose digest somebody knows, and to
+// write one. A digest is as hard to guess as a key, and whoever has one was shown it by a campaign, a finding, a bundle or the
+// shared catalogue that they may see. The index names bundles of all projects, so its calls need their role in every one. Entries
+// of findings that are private, or under an embargo, are left out for whoever may not see these.
+//
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.
 type CorpusServiceClient interface {
@@ -198,6 +203,11 @@ func (c *corpusServiceClient) AddEntry(ctx context.Context, in *AddEntryRequest,
 // For anything else the answers are those for a blob that is not stored. It writes while it holds leases, within their limits, and
 // through this service: SignWrites fails with UNIMPLEMENTED. For each blob that it writes it gets a receipt, which the evidence of
 // its outcomes must have.
+//
+// Projects. Blobs are in no project: a role in the project of the call is enough to read one whose digest somebody knows, and to
+// write one. A digest is as hard to guess as a key, and whoever has one was shown it by a campaign, a finding, a bundle or the
+// shared catalogue that they may see. The index names bundles of all projects, so its calls need their role in every one. Entries
+// of findings that are private, or under an embargo, are left out for whoever may not see these.
 //
 // The index. Whoever shares a bundle writes its blobs first, then adds one entry that names them; ListEntries gives all entries,
 // page by page. Entries are never changed or deleted, so two indexes can be joined by adding what the other one lacks.

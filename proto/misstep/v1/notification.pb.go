@@ -32,7 +32,9 @@ type Notification struct {
 	// events, oldest first, at most 50.
 	Events []*Event `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
 	// omitted is, for each kind, the number of further events that were left out.
-	Omitted       map[string]uint64 `protobuf:"bytes,4,rep,name=omitted,proto3" json:"omitted,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Omitted map[string]uint64 `protobuf:"bytes,4,rep,name=omitted,proto3" json:"omitted,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// project of the findings; empty for "default".
+	Project       string `protobuf:"bytes,5,opt,name=project,proto3" json:"project,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -93,6 +95,13 @@ func (x *Notification) GetOmitted() map[string]uint64 {
 		return x.Omitted
 	}
 	return nil
+}
+
+func (x *Notification) GetProject() string {
+	if x != nil {
+		return x.Project
+	}
+	return ""
 }
 
 // Event is something that happened to a finding.
@@ -438,12 +447,13 @@ var File_misstep_v1_notification_proto protoreflect.FileDescriptor
 const file_misstep_v1_notification_proto_rawDesc = "" +
 	"\n" +
 	"\x1dmisstep/v1/notification.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18misstep/v1/finding.proto\"\xfc\x01\n" +
+	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18misstep/v1/finding.proto\"\x96\x02\n" +
 	"\fNotification\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\acreated\x12)\n" +
 	"\x06events\x18\x03 \x03(\v2\x11.misstep.v1.EventR\x06events\x12?\n" +
-	"\aomitted\x18\x04 \x03(\v2%.misstep.v1.Notification.OmittedEntryR\aomitted\x1a:\n" +
+	"\aomitted\x18\x04 \x03(\v2%.misstep.v1.Notification.OmittedEntryR\aomitted\x12\x18\n" +
+	"\aproject\x18\x05 \x01(\tR\aproject\x1a:\n" +
 	"\fOmittedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x9a\x02\n" +
