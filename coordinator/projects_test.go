@@ -245,7 +245,9 @@ func TestRunnersServeAllProjects(t *testing.T) {
 		require.NoError(t, err)
 		ids[sub.GetCampaignId()] = true
 	}
-	got, err := s.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "r", Slots: 3}, FreeSlots: 3})
+	got, err := s.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{
+		Runner: &misstepv1.Runner{Id: "r", Slots: 3}, FreeSlots: 3,
+	})
 	require.NoError(t, err)
 	require.Len(t, got.GetDesired(), 3)
 	for _, l := range got.GetDesired() {
