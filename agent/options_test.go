@@ -3,6 +3,7 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -146,19 +147,23 @@ func TestFind(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	dir := t.TempDir()
 	cache := filepath.Join(dir, "cache")
-	// This launcher writes the patch jar and counts its starts.
+	// This launcher writes the patch jar.
 	java := filepath.Join(dir, "java")
-	require.NoError(t, os.WriteFile(java, []byte("#!/bin/sh\necho start >> "+dir+"/starts\necho patch > \"$4\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(java, []byte("#!/bin/sh\necho patch > \"$4\"\n"), 0o755))
 	a := Artefacts{Jar: "agent.jar", Digest: "sha256:0123456789abcdef0123"}
 	path, err := Prepare(t.Context(), a, java, 17, cache, "sha256:fedcba9876543210ffff")
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(cache, "jdk17-fedcba9876543210-0123456789abcdef.jar"), path)
+	require.NoError(t, os.Remove(java)) // it is not started again
 	again, err := Prepare(t.Context(), a, java, 17, cache, "sha256:fedcba9876543210ffff")
 	require.NoError(t, err)
 	require.Equal(t, path, again)
-	starts, err := os.ReadFile(filepath.Join(dir, "starts"))
+	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, "start\n", string(starts))
+	require.Equal(t, "patch\n", string(data))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.Geteuid(), int(info.Sys().(*syscall.Stat_t).Uid), "whoever ran the launcher cannot change it later")
 	left, err := os.ReadDir(cache)
 	require.NoError(t, err)
 	require.Len(t, left, 1, "no temporary folder is left")

@@ -18,6 +18,7 @@ import (
 	"misstep/catalogue"
 	"misstep/corpus"
 	"misstep/internal/capped"
+	"misstep/internal/sandbox"
 )
 
 const (
@@ -207,7 +208,7 @@ func (o RenaissanceOptions) download(ctx context.Context) (io.ReadCloser, error)
 	return response.Body, nil
 }
 
-// listBenchmarks runs java -jar JAR --raw-list in dir and returns the names that it prints, one per line.
+// listBenchmarks runs java -jar JAR --raw-list in a new folder in dir and returns the names that it prints, one per line.
 func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error) {
 	if java == "" {
 		return nil, errors.New("no java given to list its benchmarks; add a JDK first")
@@ -217,11 +218,20 @@ func listBenchmarks(ctx context.Context, java, jar, dir string) ([]string, error
 	var stdout, stderr bytes.Buffer
 	listed := capped.New(&stdout, maxListBytes)
 	command := exec.CommandContext(ctx, java, "-jar", jar, "--raw-list")
-	command.Dir = dir
+	s, err := sandbox.Current()
+	if err != nil {
+		return nil, err
+	}
+	work := filepath.Join(dir, "work")
+	box := s.Box(sandbox.Needs{Read: append(sandbox.Java(java), jar), Write: []string{work}})
+	if err := errors.Join(os.Chmod(dir, 0o711), os.Mkdir(work, 0o700), box.Own(work)); err != nil {
+		return nil, err
+	}
+	command.Dir = work
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"} // without JAVA_TOOL_OPTIONS
 	command.Stdout, command.Stderr = listed, capped.New(&stderr, maxListBytes)
 	command.WaitDelay = time.Second
-	if err := command.Run(); err != nil {
+	if err := box.Run(command); err != nil {
 		if cause := ctx.Err(); cause != nil {
 			err = cause
 		}

@@ -17,6 +17,7 @@ import (
 	"misstep/app/local"
 	"misstep/deploy/jdk"
 	"misstep/deploy/vm"
+	"misstep/internal/sandbox"
 	"misstep/recipe"
 )
 
@@ -46,6 +47,7 @@ func Examine(ctx context.Context, i local.Installation, say func(format string, 
 	all = append(all, machines(vm.Doctor(ctx, i.Home))...)
 	say("starting the helper that reads recordings")
 	all = append(all, profilers(ctx, i)...)
+	all = append(all, isolation()...)
 	return append(all, tool("gdb", "native stacks of hung JVMs", "apt-get install gdb"),
 		tool("patchelf", "JDKs of other Debian suites", "apt-get install patchelf"),
 		tool("apt-get", "JDKs from Debian's packages", "import JDKs from folders or archives instead"),
@@ -115,10 +117,18 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Ent
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	s, err := sandbox.Current()
+	if err != nil {
+		return err
+	}
+	box := s.Box(sandbox.Needs{Read: append(sandbox.Java(java), a.Dir, patchCache), Write: []string{out}})
+	if err := box.Own(out); err != nil {
+		return err
+	}
 	cmd := exec.CommandContext(ctx, java, append(args, "-XshowSettings:locale", "-version")...)
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Run(); err != nil {
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, out
+	if err := box.Run(cmd); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(output.String()), "\n")
 		return fmt.Errorf("java -version under the agent: %w: %s", err, line)
 	}

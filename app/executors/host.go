@@ -7,11 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"syscall"
 
 	"misstep/app/local"
-	"misstep/bpf"
 	"misstep/corpus"
 	"misstep/runner"
 	"misstep/runner/guest"
@@ -40,7 +37,6 @@ func Host(i local.Installation, blobs corpus.Store, scratch string) (*jvm.Execut
 		Scratch:    scratch,
 		PatchCache: i.PatchCache(),
 		Perturbers: Perturbers(),
-		Credential: JVMUser(),
 	}, nil
 }
 
@@ -72,26 +68,6 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 
 // machines is the folder of the trials in virtual machines, below that of all trials.
 func machines(scratch string) string { return filepath.Join(scratch, "machines") }
-
-// JVMUser is the user as whom JVMs run where a scheduler can be loaded: that requires root, which the JVM has no need of. It is
-// the caller of sudo, else nobody. Nil elsewhere: JVMs then run as the user of this process.
-func JVMUser() *syscall.Credential { return unprivileged(os.Getuid(), bpf.Supported()) }
-
-// unprivileged is JVMUser for a user id and the result of bpf.Supported. Where a scheduler is loaded now, this process's may be
-// next.
-func unprivileged(uid int, supported error) *syscall.Credential {
-	if uid != 0 || supported != nil && !errors.Is(supported, bpf.ErrBusy) {
-		return nil
-	}
-	const nobody = 65534
-	user := syscall.Credential{Uid: nobody, Gid: nobody}
-	caller, err1 := strconv.ParseUint(os.Getenv("SUDO_UID"), 10, 32)
-	group, err2 := strconv.ParseUint(os.Getenv("SUDO_GID"), 10, 32)
-	if err1 == nil && err2 == nil && caller != 0 {
-		user.Uid, user.Gid = uint32(caller), uint32(group)
-	}
-	return &user
-}
 
 // Scratch makes a temporary folder that JVMs of another user can pass through; remove deletes it.
 func Scratch(pattern string) (dir string, remove func(), err error) {

@@ -75,7 +75,6 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 			Scratch:    filepath.Join(scratch, "trials"),
 			PatchCache: filepath.Join(scratch, "patch"),
 			Perturbers: executors.Perturbers(),
-			Credential: executors.JVMUser(),
 		},
 	}, nil
 }

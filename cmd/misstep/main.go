@@ -72,6 +72,8 @@ type cli struct {
 
 	Version versionFlag `help:"Print the version, the commit, Go's version and that of the agent's interface."`
 
+	sandboxFlags
+
 	Agent string `help:"Folder of the agent artefacts (default: beside this binary)." env:"MISSTEP_AGENT" placeholder:"DIR"`
 }
 
@@ -108,6 +110,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return exitFailed
 	}
+	c.use()
 	e := &env{cli: &c, stdout: stdout, stderr: stderr}
 	stopTracing, err := observe.StartTracing(ctx, "misstep-"+strings.Fields(command.Command())[0], e.warnings())
 	if err == nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"misstep/internal/capped"
+	"misstep/internal/sandbox"
 )
 
 const (
@@ -82,7 +83,10 @@ func runJava(ctx context.Context, java string, arguments ...string) (string, err
 	var out bytes.Buffer
 	limited := capped.New(&out, maxOutput)
 	cmd.Stdout, cmd.Stderr = limited, limited
-	err := cmd.Run()
+	s, err := sandbox.Current()
+	if err == nil {
+		err = s.Box(sandbox.Needs{Read: sandbox.Java(java)}).Run(cmd)
+	}
 	if err == nil {
 		return out.String(), nil
 	}

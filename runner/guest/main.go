@@ -7,11 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"misstep/agent"
 	"misstep/corpus"
 	"misstep/corpus/localdir"
+	"misstep/internal/sandbox"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/jvm"
@@ -73,7 +73,7 @@ func (j job) run(ctx context.Context, evidence string, perturbers []perturb.Pert
 		Scratch: filepath.Join(scratch, "trials"), PatchCache: j.Patches, Perturbers: perturbers,
 	}
 	if os.Getuid() == 0 {
-		executor.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+		executor.Sandbox = sandbox.AsUser(nobody, nobody)
 	}
 	outcome, err := executor.Run(ctx, recipe, nil)
 	if err != nil {

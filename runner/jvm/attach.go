@@ -51,7 +51,7 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 func diagnose(ctx context.Context, pid int, quit func(), command string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*attachTimeout)
 	defer cancel()
-	socket := scratch.Socket(pid)
+	socket := fmt.Sprintf("/proc/%d/root%s", pid, scratch.Socket(pid)) // a JVM may have a /tmp of its own
 	conn, err := attach(ctx, pid, socket, quit)
 	if err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", pid, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"misstep/agent"
+	"misstep/internal/sandbox"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner"
@@ -81,6 +82,24 @@ func (t *trial) command(ctx context.Context) ([]string, error) {
 	return append(args, invocation.Args...), nil
 }
 
+// needs are what a trial needs of this machine.
+func (t *trial) needs() sandbox.Needs {
+	e := t.executor
+	n := sandbox.Needs{
+		Write: []string{t.folder.Path},
+		Read:  []string{t.home, t.workload, e.PatchCache, e.Profilers},
+		// For async-profiler, and the breakpoints of the perturbing scheduler.
+		Perf: t.recipe.GetProfiler().GetName() == recipe.ProfilerAsync || perturb.Of(t.recipe) != nil,
+	}
+	if e.Agent.Library != "" {
+		n.Read = append(n.Read, filepath.Dir(e.Agent.Library), filepath.Dir(e.Agent.Jar))
+	}
+	if e.Recording.Jar != "" {
+		n.Read = append(n.Read, e.Recording.Reads()...)
+	}
+	return n
+}
+
 // fixedFlags are the JVM flags that every trial relies on.
 func (t *trial) fixedFlags() []string {
 	all := []string{
@@ -100,10 +119,8 @@ func (t *trial) makeFolders() error {
 		if err := os.MkdirAll(t.path(dir), 0o700); err != nil {
 			return scratch.Explain(t.folder.Path, fmt.Errorf("make trial folder: %w", err))
 		}
-		if c := t.executor.Credential; c != nil {
-			if err := os.Chown(t.path(dir), int(c.Uid), int(c.Gid)); err != nil {
-				return fmt.Errorf("give trial folder to user %d: %w", c.Uid, err)
-			}
+		if err := t.box.Own(t.path(dir)); err != nil {
+			return fmt.Errorf("make trial folder: %w", err)
 		}
 	}
 	return nil

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"misstep/agent"
 	"misstep/corpus"
+	"misstep/internal/sandbox"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner"
@@ -45,9 +45,8 @@ type Executor struct {
 	PatchCache string
 	// Perturbers for the recipes that ask for a perturbation, one for each mechanism.
 	Perturbers []perturb.Perturber
-	// Credential of the ordinary user that JVMs run as; nil for this process's own. It requires root, and files that the user may
-	// read.
-	Credential *syscall.Credential
+	// Sandbox of the JVMs; nil is that of this process's policy.
+	Sandbox *sandbox.Sandbox
 	// Logger by default discards.
 	Logger *slog.Logger
 
@@ -68,12 +67,18 @@ func (e *Executor) Open() error {
 		if e.Logger == nil {
 			e.Logger = slog.New(slog.DiscardHandler)
 		}
+		if e.Sandbox == nil {
+			if e.Sandbox, e.err = sandbox.Current(); e.err != nil {
+				return
+			}
+		}
 		e.cgroups = process.DetectCgroups()
 		e.area, e.err = scratch.Open(e.Scratch, e.cgroups)
-		if e.err == nil && e.Credential != nil { // the JVM's user may traverse the folder but not list it
+		if e.err == nil && e.Sandbox.Box(sandbox.Needs{}).User() != nil { // who may traverse the folder but not list it
 			e.err = os.Chmod(e.Scratch, 0o711)
 		}
-		e.Logger.Debug("trials run in", "folder", e.Scratch, "cgroups", e.cgroups.String(), "agent", e.Agent.Digest)
+		e.Logger.Debug("trials run in", "folder", e.Scratch, "cgroups", e.cgroups.String(), "agent", e.Agent.Digest,
+			"sandbox", e.Sandbox.String())
 	})
 	return e.err
 }
@@ -123,6 +128,7 @@ func (e *Executor) Run(
 	}()
 	t := newTrial(e, recipe, folder, home, feature)
 	t.workload, t.manifest, t.report = dir, manifest, progress
+	t.box = e.Sandbox.Box(t.needs())
 	return t.run(ctx)
 }
 

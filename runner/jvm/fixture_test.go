@@ -85,6 +85,9 @@ var fixture = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	fixtureDir = dir
+	if err := os.Chmod(dir, 0o755); err != nil { // JVMs may run as another user
+		return "", err
+	}
 	if out, err := exec.Command(javac, "-nowarn", "-d", filepath.Join(dir, "classes"),
 		"testdata/Fixture.java").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("javac: %w: %s", err, out)

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"misstep/bpf"
 	"misstep/corpus/memory"
+	"misstep/internal/sandbox"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/perturb"
 	"misstep/schedule"
@@ -65,7 +65,7 @@ func TestKernelEjectionVoidsATrial(t *testing.T) {
 			}, nil
 		},
 		Corpus: memory.New(), Scratch: filepath.Join(folder, "trials"), PatchCache: filepath.Join(folder, "patch"),
-		Perturbers: []perturb.Perturber{ejecting{}}, Credential: &syscall.Credential{Uid: 65534, Gid: 65534},
+		Perturbers: []perturb.Perturber{ejecting{}}, Sandbox: sandbox.AsUser(65534, 65534),
 	}
 	recipe := &misstepv1.Recipe{
 		Seed: 3, Perturbation: &misstepv1.Perturbation{Strategy: "chaos"},

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/corpus/memory"
+	"misstep/internal/sandbox"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/perturb"
@@ -195,7 +196,7 @@ func TestOrdinaryUser(t *testing.T) {
 	for feature := range jdks() {
 		other := &stand{store: s.store, Executor: &Executor{
 			JDK: s.JDK, Workload: s.Workload, Corpus: s.store, Scratch: filepath.Join(area, "trials"),
-			Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+			Sandbox: sandbox.AsUser(nobody, nobody),
 		}}
 		require.NoError(t, other.Open())
 		recipe := recipeOf(feature, "loop")

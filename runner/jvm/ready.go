@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -38,6 +37,7 @@ func (e *Executor) Starts(ctx context.Context, home string, feature int, digest 
 		r.Checks = []*misstepv1.Check{{Name: recipe.GstAsgct, Share: 1}}
 	}
 	t := newTrial(e, r, folder, home, feature)
+	t.box = e.Sandbox.Box(t.needs())
 	if err := t.makeFolders(); err != nil {
 		return err
 	}
@@ -80,21 +80,13 @@ func (t *trial) started() error {
 	case result.ExitCode != 0:
 		said := strings.Join(strings.Fields(string(t.stderr.Tail())+"\n"+string(t.stdout.Tail())), " ")
 		return fmt.Errorf("java -version ended with code %d, signal %d: %s; try %s -version as user %d", result.ExitCode,
-			result.Signal, shorten.To(said, maxSaid), t.java(), t.user())
+			result.Signal, shorten.To(said, maxSaid), t.java(), t.box.UID())
 	}
 	if t.readStatus(); t.checked() && !t.status.Started {
 		return errors.Join(fmt.Errorf("the agent %s did not start in %s; build it for this machine with `make agent`",
 			t.executor.Agent.Library, t.java()), t.unread)
 	}
 	return nil
-}
-
-// user is the user that the JVM runs as.
-func (t *trial) user() int {
-	if c := t.executor.Credential; c != nil {
-		return int(c.Uid)
-	}
-	return os.Getuid()
 }
 
 // CheckCgroups returns an error if control groups cannot be made any more where they could when the executor was opened.

@@ -150,7 +150,7 @@ func voided(count *misstepv1.CheckCount, reason string, n uint64) *misstepv1.Che
 // feed reads the recording once for all consumers.
 func (j recordedJudge) feed(ctx context.Context, path string, list []consumer) (reading, error) {
 	helper := j.executor.Recording
-	helper.Credential = j.executor.Credential
+	helper.Box = j.box
 	read, began := reading{list: list}, time.Now()
 	summary, usage, err := helper.Read(ctx, path, recording.Limits{}, read.visit)
 	j.executor.Logger.DebugContext(ctx, "recording read", "scratch", j.name, "took", time.Since(began), "cpu", usage.CPU,

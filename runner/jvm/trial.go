@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/internal/sandbox"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/perturb"
@@ -29,6 +30,7 @@ type trial struct {
 	manifest workloads.Manifest
 	folder   *scratch.Folder
 	name     string
+	box      *sandbox.Box
 	report   func(*misstepv1.Progress)
 
 	// Set before the JVM starts.
@@ -137,15 +139,14 @@ func (t *trial) start() (err error) {
 	}
 	spec := process.Spec{
 		Path: t.java(), Args: t.args, Env: t.environment(), Dir: t.path(dirWork), Mark: t.folder.Path,
-		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup, Credential: t.executor.Credential, Core: t.limits.disk,
+		Stdout: t.stdout, Stderr: t.stderr, Cgroup: t.cgroup, Box: t.box, Core: t.limits.disk,
 	}
 	if t.session != nil {
 		spec.Start = t.session.Start
 	}
 	t.jvm, err = process.Start(spec)
-	if c := t.executor.Credential; c != nil && errors.Is(err, os.ErrPermission) {
-		err = runner.Permanent(fmt.Errorf("%w: the JVM runs as user %d: give that user read access to JDK, workload and agent",
-			err, c.Uid))
+	if t.box.User() != nil && errors.Is(err, os.ErrPermission) {
+		err = runner.Permanent(err)
 	}
 	if err != nil {
 		return errors.Join(err, t.stdout.Close(), t.stderr.Close())

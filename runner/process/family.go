@@ -3,21 +3,25 @@ package process
 import (
 	"errors"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"misstep/internal/sandbox"
 )
 
-// family is a program with all processes that descend from it: its session, its descendants, those observed as such before, and
-// those that carry its mark.
+// family is a program with all processes that descend from it: its session, its descendants, those observed as such before, those
+// that carry its mark, and those of its user, if no other program has that user.
 type family struct {
 	leader int
 	mark   string
-	known  map[int]uint64 // pid to start time
+	user   *syscall.Credential // nil for this process's own
+	known  map[int]uint64      // pid to start time
 }
 
-// members finds the family among all processes, the leader first if it exists. thorough also reads environments, to find processes
-// that left the session and lost their parents between two calls.
+// members finds the family among all processes, the leader first if it exists. thorough also reads environments and users, to find
+// processes that left the session and lost their parents between two calls.
 func (f *family) members(thorough bool) []stat {
 	processes := all()
 	member := make(map[int]bool, 8)
@@ -40,7 +44,7 @@ func (f *family) members(thorough bool) []stat {
 		if pid == self || pid == 1 {
 			continue
 		}
-		if !member[pid] && (!thorough || !isMarked(pid, f.mark)) {
+		if !member[pid] && (!thorough || !f.claims(pid)) {
 			continue
 		}
 		f.known[pid] = s.start
@@ -83,8 +87,19 @@ func (f *family) sweep(patience time.Duration) error {
 // zombiePatience bounds the wait for dead processes of the family whose parent is another process: they hold nothing but their pid.
 const zombiePatience = 500 * time.Millisecond
 
-// KillMarked kills every process that carries the mark of a trial, whoever started it. It cleans up after a runner that was killed.
-func KillMarked(mark string) error {
-	f := family{leader: -1, mark: mark, known: map[int]uint64{}}
+// claims reports whether a process carries the family's mark or belongs to its own user.
+func (f *family) claims(pid int) bool {
+	if f.user != nil && sandbox.IsOwn(f.user.Uid) {
+		if uid, ok := userOf(pid); ok && uid == f.user.Uid {
+			return true
+		}
+	}
+	return isMarked(pid, f.mark)
+}
+
+// KillMarked kills every process that carries the mark of a trial, whoever started it, and if uid is a user that a trial had for
+// itself, all that user's processes. It cleans up after a runner that was killed.
+func KillMarked(mark string, uid uint32) error {
+	f := family{leader: -1, mark: mark, user: &syscall.Credential{Uid: uid, Gid: uid}, known: map[int]uint64{}}
 	return f.sweep(5 * time.Second)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"misstep/internal/sandbox"
 )
 
 const (
@@ -36,8 +38,8 @@ type Spec struct {
 	Stdout, Stderr *Stream
 	// Cgroup to run in; nil for none.
 	Cgroup *Cgroup
-	// Credential of the user to run as; nil for this process's own.
-	Credential *syscall.Credential
+	// Box confines the program; nil confines nothing.
+	Box *sandbox.Box
 	// Core bounds the core file that the kernel may write when a signal kills the program, in bytes; 0 for none.
 	Core uint64
 	// Start starts the command; nil means the command's own Start method. It is called on a thread that lives as long as the
@@ -46,10 +48,14 @@ type Spec struct {
 }
 
 func (s Spec) start(cmd *exec.Cmd) error {
-	if s.Start != nil {
-		return s.Start(cmd)
+	start := s.Start
+	if start == nil {
+		start = (*exec.Cmd).Start
 	}
-	return cmd.Start()
+	if s.Box != nil {
+		return s.Box.Start(cmd, start)
+	}
+	return start(cmd)
 }
 
 // Process is a program that runs or has run. Safe for concurrent use.
@@ -141,7 +147,7 @@ func (p *Process) run(started chan<- error) {
 	p.pid = cmd.Process.Pid
 	p.spec.Cgroup.add(p.pid)
 	p.limitCore(p.spec.Core)
-	p.family = family{leader: p.pid, mark: p.spec.Mark, known: map[int]uint64{}}
+	p.family = family{leader: p.pid, mark: p.spec.Mark, user: p.spec.Box.User(), known: map[int]uint64{}}
 	started <- nil
 
 	var copies sync.WaitGroup
@@ -194,8 +200,10 @@ func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
 	cmd.Env = append(append([]string(nil), p.spec.Env...), Mark+"="+p.spec.Mark)
 	cmd.Dir = p.spec.Dir
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: p.spec.Credential}
-	if folder := p.spec.Cgroup.open(); folder != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if folder := p.spec.Cgroup.open(); folder != nil && p.spec.Box.JoinsLater() {
+		_ = folder.Close()
+	} else if folder != nil {
 		defer folder.Close()
 		if fd, err := unix.FcntlInt(folder.Fd(), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, fd
@@ -206,7 +214,12 @@ func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
 
 // limitCore bounds the core file in bytes. If the kernel refuses because its own limit is lower, the core file is shorter.
 func (p *Process) limitCore(bytes uint64) {
-	_ = unix.Prlimit(p.pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
+	limit := func() error {
+		return unix.Prlimit(p.pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
+	}
+	if errors.Is(limit(), unix.EPERM) { // without CAP_SYS_RESOURCE
+		_ = p.spec.Box.As(limit)
+	}
 }
 
 // Abort makes the program report its state and end, by SIGABRT, without a core file.

@@ -13,6 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"misstep/internal/sandbox"
 )
 
 func TestMain(m *testing.M) {
@@ -215,7 +218,7 @@ func TestProgramDiesWithItsRunner(t *testing.T) {
 		5*time.Millisecond,
 		"the program itself dies at once",
 	)
-	require.NoError(t, KillMarked(dir))
+	require.NoError(t, KillMarked(dir, 0))
 	require.Empty(t, alive(dir))
 }
 
@@ -255,4 +258,45 @@ func TestLocateCgroups(t *testing.T) {
 	require.Empty(t, memory)
 	unified, memory = locate("garbage", "more garbage - ")
 	require.Empty(t, unified+memory)
+}
+
+// A program of another user is limited, too, by a root without CAP_SYS_RESOURCE.
+func TestCoreLimitOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("giving a program to another user takes root")
+	}
+	free, err := sandbox.Policy{}.Open()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	s := spec(t, dir, "sleep 1000", nil)
+	s.Core, s.Box = 1<<20, free.Box(sandbox.Needs{Write: []string{dir}})
+	p, err := Start(s)
+	require.NoError(t, err)
+	defer func() { p.Kill(); <-p.Done() }()
+	var limit unix.Rlimit
+	require.NoError(t, s.Box.As(func() error { return unix.Prlimit(p.PID(), unix.RLIMIT_CORE, nil, &limit) }))
+	require.Equal(t, unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, limit)
+	user, ok := userOf(p.PID())
+	require.True(t, ok)
+	require.Equal(t, s.Box.UID(), int(user))
+}
+
+// A process that has left the session and has no mark is found by its user, also when it has made itself undumpable.
+func TestProcessesOfTheUserAreEnded(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("giving a program to another user takes root")
+	}
+	free, err := sandbox.Policy{}.Open()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	s := spec(t, dir, "env -i setsid sh -c 'sleep 1000 & sleep 1000 & wait' & sleep 0.3", nil)
+	s.Box = free.Box(sandbox.Needs{Write: []string{dir}})
+	p, err := Start(s)
+	require.NoError(t, err)
+	require.NoError(t, await(t, p).Err)
+	for pid := range all() {
+		if user, ok := userOf(pid); ok {
+			require.NotEqual(t, s.Box.UID(), int(user), "a process of the program's user is left")
+		}
+	}
 }

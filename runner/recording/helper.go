@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 
 	"misstep/internal/capped"
+	"misstep/internal/sandbox"
 )
 
 // Limits of one reading. The zero value of a field means its default.
@@ -54,8 +56,8 @@ type Helper struct {
 	Java string
 	// Jar is the path of misstep-recording.jar.
 	Jar string
-	// Credential of the user that it runs as; nil for this process's own.
-	Credential *syscall.Credential
+	// Box confines it; nil means one of its own, by this process's policy, in which it can read the file whoever may.
+	Box *sandbox.Box
 }
 
 // ErrMemory says that the helper's heap was too small for a chunk.
@@ -75,11 +77,18 @@ type Usage struct {
 // An error means that the file cannot be read, that the helper failed or took too long, or it is visit's.
 func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func(Record) error) (Summary, Usage, error) {
 	limits = limits.orDefaults()
+	path, err := filepath.Abs(file)
+	if err == nil {
+		h.Jar, err = filepath.Abs(h.Jar) // the helper runs in another folder
+	}
+	if err != nil {
+		return Summary{}, Usage{}, fmt.Errorf("read %s: %w", file, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, h.Java, h.arguments(file, limits)...)
+	cmd := exec.CommandContext(ctx, h.Java, h.arguments(path, limits)...)
 	cmd.Env = []string{"LC_ALL=C.UTF-8"} // a JAVA_TOOL_OPTIONS must not reach it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: h.Credential}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = capped.New(&stderr, stderrBytes)
@@ -87,7 +96,11 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	if err != nil {
 		return Summary{}, Usage{}, fmt.Errorf("read %s: %w", file, err)
 	}
-	if err := cmd.Start(); err != nil {
+	box, err := h.box(path)
+	if err != nil {
+		return Summary{}, Usage{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	if err := box.Start(cmd, nil); err != nil {
 		return Summary{}, Usage{}, fmt.Errorf("start the helper that reads recordings: %w", err)
 	}
 	summary, err := Read(stdout, visit)
@@ -108,6 +121,23 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 		err = fmt.Errorf("read %s: the helper ended with %w: %s", file, ended, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return summary, usage, err
+}
+
+// Reads lists the folders and files that the helper needs.
+func (h Helper) Reads() []string {
+	return append(sandbox.Java(h.Java), h.Jar)
+}
+
+// box is the helper's, or one for a file with an absolute path.
+func (h Helper) box(path string) (*sandbox.Box, error) {
+	if h.Box != nil {
+		return h.Box, nil
+	}
+	s, err := sandbox.Current()
+	if err != nil {
+		return nil, err
+	}
+	return s.Box(sandbox.Needs{Read: append(h.Reads(), path), Override: true}), nil
 }
 
 // arguments of the JVM. Recordings are small, so that C1 alone and the serial collector are faster than the defaults.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"misstep/runner/process"
 )
@@ -59,11 +60,20 @@ func (a *Area) reap() error {
 		for _, parent := range readGroups(path) {
 			errs = append(errs, process.ReapCgroups(parent, func(name string) bool { return name == e.Name() }))
 		}
-		errs = append(errs, process.KillMarked(path))
+		errs = append(errs, process.KillMarked(path, ownerOf(path)))
 		removeSocket(path)
 		errs = append(errs, RemoveAll(path))
 	}
 	return errors.Join(errs...)
+}
+
+// ownerOf returns the user to whom a folder belongs: the one that its trial's processes have; 0 if it cannot be read.
+func ownerOf(folder string) uint32 {
+	var st syscall.Stat_t
+	if syscall.Lstat(folder, &st) != nil {
+		return 0
+	}
+	return st.Uid
 }
 
 // noteGroups notes where the trial's control groups are made.
