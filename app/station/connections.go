@@ -25,8 +25,7 @@ type connections struct {
 // guest is one of its connections.
 type guest struct {
 	net.Conn
-	of *connections
-	// spoke is true once the client has said anything.
+	of    *connections
 	spoke atomic.Bool
 }
 
@@ -72,7 +71,7 @@ func (c *connections) hangUp(all bool) {
 	defer c.mu.Unlock()
 	c.closing = true
 	for one := range c.open {
-		if all || !one.spoke.Load() {
+		if all || !one.Spoke() {
 			_ = one.Conn.Close()
 		}
 	}
@@ -81,11 +80,14 @@ func (c *connections) hangUp(all bool) {
 // Read implements net.Conn.
 func (c *guest) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if n > 0 && !c.spoke.Load() {
+	if n > 0 && !c.Spoke() {
 		c.spoke.Store(true)
 	}
 	return n, err
 }
+
+// Spoke reports whether the client has said anything, for the log of handshakes that fail.
+func (c *guest) Spoke() bool { return c.spoke.Load() }
 
 // Close implements net.Conn.
 func (c *guest) Close() error {

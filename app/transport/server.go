@@ -56,6 +56,9 @@ type connection struct {
 // ServerHandshake implements credentials.TransportCredentials.
 func (c *serverCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := c.source.now().server.ServerHandshake(raw)
+	if said, ok := raw.(interface{ Spoke() bool }); err != nil && ok && !said.Spoke() {
+		return nil, nil, err // somebody tried whether the port is open, as Nomad does every few seconds
+	}
 	if err != nil {
 		c.often.Do(func() {
 			why := err.Error()
