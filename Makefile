@@ -82,6 +82,15 @@ catalogue: build ## put at least two JDK builds and all workloads into the catal
 hunt: catalogue ## hunt for about three minutes on this machine and write a bundle per finding
 	@misstep hunt $(CAMPAIGN) --dir $(HUNT_DIR)
 
+.PHONY: fleet
+fleet: as-root catalogue ## show a fleet on Nomad: three nodes, PostgreSQL, S3, a hunt, its findings, everything down again (root)
+	@deploy/setup/install.sh fleet
+	@go run ./deploy/nomad/demo
+
+.PHONY: as-root
+as-root:
+	@[ "$$(id -u)" = 0 ] || { echo "make fleet makes network namespaces and control groups: run it as root" >&2; exit 1; }
+
 .PHONY: hunt-recordings
 hunt-recordings: build ## hunt for five minutes in the recordings of JFR and async-profiler, on 17, 21, 25 and 28
 	@deploy/setup/catalogue.sh all

@@ -2,10 +2,10 @@
 # Installs what building, hunting and testing need and this machine lacks: Debian packages, a Go toolchain, a JDK, and the
 # development tools pinned in internal/tools. Safe to run again; does nothing if nothing is missing.
 #
-# Usage: deploy/setup/install.sh build|test
+# Usage: deploy/setup/install.sh build|fleet|test
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-what=${1:?usage: deploy/setup/install.sh build|test}
+what=${1:?usage: deploy/setup/install.sh build|fleet|test}
 tools=$PWD/build/tools
 mkdir -p "$tools"
 
@@ -28,6 +28,10 @@ need 'command -v gdb' gdb
 need 'command -v javac' openjdk-17-jdk-headless
 need 'command -v mvn' maven
 need 'command -v go || test -x build/tools/go/bin/go' golang-go
+if [ "$what" != build ]; then
+  need 'ls /usr/lib/postgresql/*/bin/postgres' postgresql
+  need 'command -v ip' iproute2
+fi
 if [ "$what" = test ]; then
   need 'command -v node' nodejs
   need 'command -v npm' npm
@@ -36,7 +40,6 @@ if [ "$what" = test ]; then
   need 'command -v clang-tidy-19' clang-tidy-19
   need 'test -e /usr/include/gtest/gtest.h' libgtest-dev
   need 'command -v jtreg' jtreg7
-  need 'ls /usr/lib/postgresql/*/bin/postgres' postgresql
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || {
@@ -85,8 +88,8 @@ if [ ! -x "$tools/go/bin/go" ]; then
 fi
 [ ! -x "$tools/go/bin/go" ] || PATH=$tools/go/bin:$PATH
 
-if [ "$what" = test ]; then
-  # Development tools, pinned by the modules below internal/tools; cached outside of build/, since some take minutes to build.
+if [ "$what" != build ]; then
+  # Tools pinned by the modules below internal/tools; cached outside of build/, since some take minutes to build.
   pinned() { # pinned MODULE WHAT [CGO_ENABLED]: builds the tools of a module once, and copies them
     local stamp cache module=$1 name=${1#internal/tools}
     stamp=$tools/.${name:+${name#/}-}$(cat "$module/go.mod" "$module/go.sum" | sha256sum | cut -c1-16)
@@ -102,10 +105,12 @@ if [ "$what" = test ]; then
     cp "$cache"/* "$tools"/
     touch "$stamp"
   }
-  pinned internal/tools "the development tools"
   pinned internal/tools/s3 "the S3 server"
   # Nomad 1.6.1 is the last server under an open-source licence; its executor of tasks (libcontainer) needs cgo.
   pinned internal/tools/nomad "the Nomad server" 1
+fi
+if [ "$what" = test ]; then
+  pinned internal/tools "the development tools"
   # vale parses comments with tree-sitter's grammars, which are written in C.
   pinned internal/tools/prose "the linter of texts" 1
   if [ ! -x "$tools/node_modules/.bin/buf" ]; then
