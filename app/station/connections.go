@@ -53,8 +53,8 @@ func (c *connections) Accept() (net.Conn, error) {
 }
 
 // endWithSilence ends a connection whose client does not acknowledge what is sent to it for as long as coordinator.Ping waits for
-// an answer. gRPC does so for the connections that are not wrapped (internal/syscall.SetTCPUserTimeout). Without it a vanished client
-// is found out later, by its silence, so an error does not matter.
+// an answer. gRPC does so for the connections that are not wrapped (internal/syscall.SetTCPUserTimeout). Without it a vanished
+// client is found out later, by its silence, so an error does not matter.
 func endWithSilence(tcp *net.TCPConn) {
 	raw, err := tcp.SyscallConn()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"misstep/app/pki"
 )
 
-// Whoever only tries whether the port is open is not worth a line, as Nomad does so every few seconds; whoever says something that is
-// no handshake is.
+// Whoever only tries whether the port is open is not worth a line, as Nomad does so every few seconds; whoever says something that
+// is no handshake is.
 func TestWhoSaysNothingIsNotLogged(t *testing.T) {
 	a, _ := authority(t, time.Now())
 	s := serve(t, issue(t, a, pki.Coordinator, time.Hour, "127.0.0.1"))
