@@ -61,7 +61,7 @@ func stand(t *testing.T) *ground {
 		shared = g
 	}
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() && shared != nil {
 			t.Log(shared.cluster.Logs())
 			if err := shared.end(); err != nil {
 				t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,8 @@ type site struct {
 	store  string // URL of the database
 	work   string // folder of the fleet on the nodes
 	env    []string
-	before []string // control groups that others have left
+	// runners are the pids of all runners that were seen.
+	runners map[string]bool
 }
 
 // parts of a fleet file that tests differ in.
@@ -47,11 +49,12 @@ type parts struct {
 func newSite(t *testing.T, p parts) *site {
 	t.Helper()
 	agent := testenv.Agent(t)
-	s := &site{ground: stand(t), t: t, before: orphans(t), dir: t.TempDir()}
+	s := &site{ground: stand(t), t: t, runners: map[string]bool{}, dir: t.TempDir()}
 	s.sites++
 	s.file = filepath.Join(s.dir, "fleet.yaml")
 	// Users that tasks become pass through.
 	s.work = fmt.Sprintf("/var/tmp/misstep-test-%d-%d", os.Getpid(), s.sites)
+	s.off = slices.Insert(s.off, 0, func() error { return os.RemoveAll(s.work) }) // after a test that failed
 	s.binary = s.build(t, "first")
 	var err error
 	s.store, err = s.database.Create(t.Context(), fmt.Sprintf("fleet%d", s.sites))
@@ -87,6 +90,7 @@ func (s *site) try(args ...string) (string, error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.t.Context()), 5*time.Minute)
 	defer cancel()
+	s.noteRunners()
 	command := s.command(ctx, args...)
 	var out, said bytes.Buffer
 	command.Stdout, command.Stderr = &out, &said
@@ -130,20 +134,28 @@ func (s *site) nothingLeft() {
 			}
 		}
 	}
-	require.Subset(s.t, s.before, orphans(s.t), "control groups of trials whose runner is dead")
+	require.Empty(s.t, s.orphans(), "control groups of trials whose runner is dead")
 }
 
-// orphans are the control groups of trials of all runners on this machine that are dead.
-func orphans(t *testing.T) []string {
-	t.Helper()
-	left := []string{}
-	require.NoError(t, filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+// noteRunners notes which runners there are.
+func (s *site) noteRunners() {
+	for _, node := range s.cluster.Clients {
+		for _, pid := range s.processes(node, "misstep\x00runner\x00") {
+			s.runners[strconv.Itoa(pid)] = true
+		}
+	}
+}
+
+// orphans are the control groups of trials of this fleet's runners that are dead.
+func (s *site) orphans() (left []string) {
+	s.t.Helper()
+	require.NoError(s.t, filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return nil // groups of others come and go
 		}
 		if pid, is := strings.CutPrefix(d.Name(), "trial-"); is {
 			pid, _, _ = strings.Cut(pid, "-")
-			if _, err := os.Stat("/proc/" + pid); err != nil {
+			if n, err := strconv.Atoi(pid); err == nil && s.runners[pid] && !alive(n) {
 				left = append(left, path)
 			}
 		}

@@ -8,7 +8,9 @@ package oidctest
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -44,18 +46,38 @@ type login struct {
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// Start starts a provider on this host.
-func Start(t testing.TB) *Provider {
+// Start starts a provider that only this host reaches.
+func Start(t testing.TB) *Provider { return start(t, "127.0.0.1", nil) }
+
+// StartAt starts a provider on an address of this host, with TLS.
+func StartAt(t testing.TB, host string, certificate tls.Certificate) *Provider {
+	return start(t, host, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})
+}
+
+func start(t testing.TB, host string, secure *tls.Config) *Provider {
 	m, err := mockoidc.NewServer(nil)
 	require.NoError(t, err)
 	p := &Provider{MockOIDC: m, t: t, logins: map[string]*login{}, began: make(chan string, 100)}
-	p.device = httptest.NewServer(http.HandlerFunc(p.authorizeDevice))
+	listen := func() net.Listener {
+		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+		require.NoError(t, err)
+		if secure != nil {
+			l = tls.NewListener(l, secure)
+		}
+		return l
+	}
+	p.device = &httptest.Server{Listener: listen(), Config: &http.Server{
+		Handler: http.HandlerFunc(p.authorizeDevice), ReadHeaderTimeout: time.Minute,
+	}}
+	p.device.Start()
+	if secure != nil {
+		p.device.URL = "https://" + p.device.Listener.Addr().String()
+	}
 	t.Cleanup(p.device.Close)
 	m.Keypair, err = mockoidc.RandomKeypair(2048)
 	require.NoError(t, err)
 	require.NoError(t, m.AddMiddleware(p.extend))
-	listener := httptest.NewUnstartedServer(nil).Listener
-	require.NoError(t, m.Start(listener, nil))
+	require.NoError(t, m.Start(listen(), secure))
 	t.Cleanup(func() { require.NoError(t, m.Shutdown()) })
 	return p
 }
