@@ -166,7 +166,7 @@ func (b *Box) makeRoot(mounts []mount) error {
 			return fmt.Errorf("mount %s: %w", m.path, err)
 		}
 	}
-	if err := b.nameUser(); err != nil {
+	if err := errors.Join(b.nameUser(), b.nameHost()); err != nil {
 		return err
 	}
 	if err := unix.Chdir(workbench); err != nil {
@@ -209,19 +209,39 @@ func (b *Box) nameUser() error {
 		return nil
 	}
 	known, err := os.ReadFile(workbench + "/etc/passwd")
-	if errors.Is(err, os.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	line := fmt.Sprintf("misstep:x:%d:%d::/:/usr/sbin/nologin\n", b.user.Uid, b.user.Gid)
+	return cover("/etc/passwd", append(append(bytes.TrimRight(known, "\n"), '\n'), line...))
+}
+
+// nameHost lets this host's name mean the loopback interface, where there is no other: elsewhere it may be an address that the
+// namespace does not have, which servers then cannot listen at.
+func (b *Box) nameHost() error {
+	if b.needs.Network {
 		return nil
 	}
+	name, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	const file = workbench + "/.passwd"
-	line := fmt.Sprintf("misstep:x:%d:%d::/:/usr/sbin/nologin\n", b.user.Uid, b.user.Gid)
-	known = append(bytes.TrimRight(known, "\n"), '\n')
-	if err := os.WriteFile(file, append(known, line...), 0o644); err != nil {
+	return cover("/etc/hosts", fmt.Appendf(nil, "127.0.0.1 localhost %s\n::1 localhost\n", name))
+}
+
+// cover puts another file over one in /etc, if that exists.
+func cover(path string, content []byte) error {
+	if _, err := os.Stat(workbench + path); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	file := workbench + "/." + filepath.Base(path)
+	if err := os.WriteFile(file, content, 0o644); err != nil {
 		return err
 	}
-	return unix.Mount(file, workbench+"/etc/passwd", "", unix.MS_BIND, "")
+	if err := unix.Mount(file, workbench+path, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("cover %s: %w", path, err)
+	}
+	return nil
 }
 
 // raiseLoopback brings up the loopback interface of a new network namespace.
