@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/judge/chunks"
 	"misstep/runner/judge/classes"
@@ -178,16 +179,26 @@ func (c *chunkOrder) report(r *Report) {
 	})
 	for _, m := range v.Mismatches {
 		f := m.GetRecordingFault()
-		place := f.GetType()
-		if from := strings.Trim(f.GetReferrer()+"."+f.GetField(), "."); from != "" {
-			place = strings.TrimSpace(place + " in " + from)
-		}
 		r.Faults = append(r.Faults, Fault{
-			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: strings.TrimPrefix(place, "in "),
+			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: placeOf(f),
 			Detail: fmt.Sprintf("%s; %schunk %d, position %d", f.GetDetail(), r.fileOf(f.GetRecording()), f.GetChunk(), f.GetPosition()),
 			Known:  r.knownAs(m),
 		})
 	}
+}
+
+// placeOf names what a fault of a chunk is about: constants and who refers to them, events beside their chunk, or the chunk.
+func placeOf(f *misstepv1.RecordingFault) string {
+	from := strings.Trim(f.GetReferrer()+"."+f.GetField(), ".")
+	switch {
+	case f.GetType() == "":
+		return from
+	case f.GetReferrer() == "" && (from == "before" || from == "after"):
+		return f.GetType() + " " + from + " its chunk"
+	case from == "":
+		return f.GetType()
+	}
+	return f.GetType() + " in " + from
 }
 
 // fileOf names a recording where there are several.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/recording"
 )
@@ -229,4 +230,16 @@ func TestRecordingOfAsyncProfiler(t *testing.T) {
 	assert.Equal(t, "2ms", r.Samplers[0].Asked)
 	r = run(t, Options{}, chunk(0), event(0, stack(work, mainMethod)))
 	assert.Equal(t, recipe.ProfilerJFR, r.Recordings[0].Profiler)
+}
+
+func TestPlacesOfFaults(t *testing.T) {
+	for want, f := range map[string]*misstepv1.RecordingFault{
+		"java.lang.Thread in jdk.ThreadEnd.thread": {Type: "java.lang.Thread", Referrer: "jdk.ThreadEnd", Field: "thread"},
+		"jdk.ThreadEnd before its chunk":           {Type: "jdk.ThreadEnd", Field: "before"},
+		"jdk.types.Symbol in string":               {Type: "jdk.types.Symbol", Field: "string"},
+		"jdk.types.Symbol":                         {Type: "jdk.types.Symbol"},
+		"frequency":                                {Field: "frequency"},
+	} {
+		assert.Equal(t, want, placeOf(f))
+	}
 }
