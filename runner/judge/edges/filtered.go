@@ -3,8 +3,7 @@ package edges
 import "slices"
 
 // stackFilters are the annotations StackFilter of the JDK's events: classes, or methods of one, whose frames JFR leaves out of the
-// event's stack trace wherever they are (JDK 24 and later: jdk.jfr.events; HotSpot jfrStackFilter.cpp, jfrStackTrace.cpp). They do
-// not change from 25 to 28, but for events that 25 lacks.
+// event's stack trace wherever they are (JDK 24 and later; those of 25's jdk.jfr.events; HotSpot jfrStackFilter.cpp).
 var stackFilters = map[string][]stackFilter{
 	"jdk.FileRead": {
 		{class: "java.nio.channels.FileChannel"}, {class: "java.io.DataInputStream"}, {class: "java.io.FileInputStream"},
