@@ -44,20 +44,18 @@ type codeEdges struct {
 	path  *classes.Path
 	judge *edges.Judge
 	lines map[place]bool
-	// compared are the classes whose lines were compared; differing counts places by the class whose file has another line there.
-	compared  map[string]bool
-	differing map[string]int
-	missing   map[string]bool
-	traced    tracing
+	// places counts those whose lines were compared, by class and by method.
+	places map[code]*compared
+	// differing are the classes that settle found, of so many that were compared.
+	differing  []string
+	compared   int
+	otherBuild bool
+	missing    map[string]bool
+	traced     tracing
 	// otherJDK is the JVM of a recording that is not of the given JDK's version; empty where all are, or do not say.
 	otherJDK string
 	jdk      string                    // its folder
 	seen     map[*recording.Stack]bool // of this chunk
-}
-
-type place struct {
-	class, name, descriptor string
-	bci, line               int32
 }
 
 func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
@@ -70,7 +68,7 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 		return list
 	}
 	return &codeEdges{
-		path: path, jdk: jdk, lines: map[place]bool{}, compared: map[string]bool{}, differing: map[string]int{}, missing: map[string]bool{}, traced: tracing{},
+		path: path, jdk: jdk, lines: map[place]bool{}, places: map[code]*compared{}, missing: map[string]bool{}, traced: tracing{},
 		seen: map[*recording.Stack]bool{},
 		judge: edges.New(edges.Input{
 			Program: edges.NewLazyProgram(find, instrumentedByJFR, events), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
@@ -109,47 +107,8 @@ func (c *codeEdges) version(jvm string) {
 	}
 }
 
-// otherClass reports whether a method may have run with other instructions than those of its class file.
-func (c *codeEdges) otherClass(class, method string) bool {
-	return c.otherJDK != "" || c.otherBuild() || c.differing[class] > 0 || c.traced.has(class, method)
-}
-
-// otherBuild reports whether so many class files differ that they are those of another build, in which classes with equal lines may
-// differ as well. What instruments a program that runs keeps its lines, or changes few classes.
-func (c *codeEdges) otherBuild() bool {
-	const least, rareOf = 5, 10
-	return len(c.differing) >= least && len(c.differing)*rareOf > len(c.compared)
-}
-
-func (c *codeEdges) line(f recording.Frame) {
-	m := f.Method
-	if m == nil || f.Line <= 0 || m.Descriptor == pseudo || m.Modifiers&accNative != 0 || fromHandle(m) || len(c.lines) >= mostLines {
-		return
-	}
-	at := place{m.Class, m.Name, m.Descriptor, f.BCI, f.Line}
-	if c.lines[at] {
-		return
-	}
-	c.lines[at] = true
-	files := c.path.Find(m.Class)
-	if len(files) == 0 {
-		if len(c.missing) < mostFaults {
-			c.missing[m.Class] = true
-		}
-		return
-	}
-	if len(c.compared) < mostLines {
-		c.compared[m.Class] = true
-	}
-	if !slices.ContainsFunc(files, func(file *classes.Class) bool {
-		line := file.Line(m.Name, m.Descriptor, f.BCI)
-		return line == f.Line || line == 0 && file.Has(m.Name, m.Descriptor) // compiled without lines
-	}) {
-		c.differing[m.Class]++
-	}
-}
-
 func (c *codeEdges) report(r *Report) {
+	c.settle()
 	v := c.judge.Verdicts()
 	check := Check{
 		Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
@@ -180,15 +139,15 @@ func (c *codeEdges) report(r *Report) {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong: give its JDK as --jdk",
 			c.otherJDK, c.jdk))
 	}
-	if c.otherJDK == "" && c.otherBuild() {
+	if c.otherJDK == "" && c.otherBuild {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d class files have other lines: they are of another build, so that no edge can be "+
-			"called wrong", len(c.differing), len(c.compared)))
+			"called wrong", len(c.differing), c.compared))
 	}
 	for _, note := range []struct {
 		classes []string
 		text    string
 	}{
-		{slices.Sorted(maps.Keys(c.differing)), "the class files of %d classes are not those that ran (other lines): %s"},
+		{c.differing, "the class files of %d classes are not those that ran (other lines): %s"},
 		{slices.Sorted(maps.Keys(c.missing)), "%d classes are on no class path given: %s"},
 	} {
 		if n := len(note.classes); n > 0 {

@@ -83,22 +83,31 @@ func TestLabelsOfFaults(t *testing.T) {
 	}
 }
 
-// Where most lines differ, the class files are of another build, whatever recordings say of their JVM.
+// Where many classes have other lines, the class files are of another build, whatever recordings say of their JVM. A few places
+// with another line contradict the recording, and not the class file.
 func TestClassFilesOfAnotherBuild(t *testing.T) {
 	c := newCodeEdges(nil, "")
 	for i := range 100 {
-		c.compared[strings.Repeat("x", i)] = true
+		c.places[code{strings.Repeat("x", i), ""}] = &compared{all: 20, other: i % 2}
+		c.places[code{strings.Repeat("x", i), "run"}] = &compared{all: 3, other: i % 2}
 	}
+	c.settle()
+	assert.False(t, c.otherClass("x", "run"), "one place of 20, and of the method's three")
 	for i := range 10 {
-		c.differing[strings.Repeat("x", i)] = 1
+		c.places[code{strings.Repeat("x", i), ""}].other = 2
 	}
-	assert.False(t, c.otherBuild(), "a tenth may be instrumented")
-	assert.False(t, c.otherClass("p.Main", "run"))
-	c.differing["p.Other"] = 1
-	assert.True(t, c.otherBuild())
-	assert.True(t, c.otherClass("p.Main", "run"))
-	clear(c.compared)
-	clear(c.differing)
-	c.compared["p.A"], c.differing["p.A"] = true, 1
-	assert.False(t, c.otherBuild(), "one class is no build")
+	c.settle()
+	assert.Len(t, c.differing, 10)
+	assert.True(t, c.otherClass("x", "run"), "one in ten")
+	assert.False(t, c.otherClass("p.Main", "run"), "a tenth of the classes may be instrumented")
+	c.places[code{strings.Repeat("x", 11), "run"}].other = 2
+	assert.True(t, c.otherClass(strings.Repeat("x", 11), "run"), "the method")
+	assert.False(t, c.otherClass(strings.Repeat("x", 11), "main"), "another method")
+	c.settle()
+	assert.True(t, c.otherClass("p.Main", "run"), "more than a tenth")
+	clear(c.places)
+	c.places[code{"p.A", ""}] = &compared{all: 1, other: 1}
+	c.settle()
+	assert.False(t, c.otherBuild, "one class is no build")
+	assert.True(t, c.otherClass("p.A", "run"))
 }
