@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,7 @@ func helper(t *testing.T) recording.Helper {
 }
 
 // record runs a program under JFR and returns the recording and the program's class path.
-func record(t *testing.T, j testenv.JDK) (file, classPath string) {
+func record(t *testing.T, j testenv.JDK, options ...string) (file, classPath string) {
 	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(testenv.Root(), "runner", "judge", "edges", "testdata")
@@ -39,9 +40,9 @@ func record(t *testing.T, j testenv.JDK) (file, classPath string) {
 		filepath.Join(source, "Events.java")).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	file = filepath.Join(dir, "recorded.jfr")
-	output, err = exec.CommandContext(t.Context(), j.Tool("java"), "-Xmx256m",
+	output, err = exec.CommandContext(t.Context(), j.Tool("java"), append(options, "-Xmx256m",
 		"-XX:StartFlightRecording=filename="+file+",settings="+filepath.Join(source, "all.jfc"), "-cp", dir, "Events",
-		"1000").CombinedOutput()
+		"1000")...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return file, dir
 }
@@ -87,36 +88,86 @@ func TestRecordingsOfEachJDK(t *testing.T) {
 	}
 }
 
-// altering changes frames of samples as they are read.
+// altering puts a fault into each stack of samples as they are read.
 type altering struct {
 	recording.Helper
-	bci int32
+	fault altered.Fault
 }
 
-// Read moves the bytecode index of each sample's second frame.
+// Read alters what the helper reads.
 func (a altering) Read(
 	ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
 ) (recording.Summary, recording.Usage, error) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var before []recording.Frame
 	done := map[*recording.Stack]bool{}
 	return a.Helper.Read(ctx, file, limits, func(r recording.Record) error {
-		if e, is := r.(*recording.Event); is && e.Stack != nil && !done[e.Stack] && len(e.Stack.Frames) > 1 {
+		if e, is := r.(*recording.Event); is && e.Stack != nil && !done[e.Stack] && len(e.Stack.Frames) > 3 {
 			done[e.Stack] = true
-			e.Stack.Frames[1].BCI += a.bci
+			frames := e.Stack.Frames
+			other := func() []recording.Frame {
+				if before == nil {
+					return frames
+				}
+				return before
+			}
+			e.Stack.Frames = a.fault.Apply(random, other, frames, 1+random.IntN(len(frames)-2))
+			before = frames
 		}
 		return visit(r)
 	})
 }
 
-// A fault that is put into samples is found where class files are given.
+// Faults that are put into stacks are found where class files are given, as far as a recording can show them: what is left of a stack
+// without its top or its bottom is a stack.
 func TestFaultsInSamples(t *testing.T) {
 	j := testenv.Catalogued(t, "jdk17")
 	file, classPath := record(t, j)
 	o := Options{Files: []string{file}, ClassPath: classPath, JDK: j.Path, MaxBytes: 1 << 30, Top: 5}
-	r, _, err := Run(t.Context(), altering{helper(t), 1}, o)
+	for _, fault := range altered.Faults {
+		t.Run(fault.Class, func(t *testing.T) {
+			r, _, err := Run(t.Context(), altering{helper(t), fault}, o)
+			require.NoError(t, err)
+			edges := checkOf(t, r, recipe.EventEdges)
+			t.Logf("%+v", edges)
+			switch fault.Class {
+			case altered.TopDropped, altered.BottomDropped, altered.HalfLost:
+				assert.Zero(t, edges.Wrong, "a shorter stack is a stack")
+			case altered.WrongLine:
+				assert.Zero(t, edges.Wrong)
+				assert.Positive(t, edges.Void[otherFile]+uint64(strings.Count(strings.Join(r.Notes, ""), "other lines")))
+			case altered.MethodRemoved:
+				assert.Positive(t, r.Samplers[0].Unknown)
+			case altered.WrongBCI, altered.WrongMethod: // with a fault in each stack most lines differ, as of another build
+				assert.Greater(t, edges.Wrong+edges.Void[otherFile], uint64(100))
+			default:
+				assert.Greater(t, edges.Wrong, uint64(100))
+			}
+		})
+	}
+}
+
+// Faults that are put into the bytes of chunks are found, as what they are.
+func TestFaultsInChunks(t *testing.T) {
+	file, _ := record(t, testenv.Catalogued(t, "jdk25"), "-XX:FlightRecorderOptions=maxchunksize=1M")
+	data, err := os.ReadFile(file)
 	require.NoError(t, err)
-	edges := checkOf(t, r, recipe.EventEdges)
-	assert.Greater(t, edges.Wrong+edges.Void[otherFile], uint64(100), "class %s", altered.WrongBCI)
-	t.Logf("%+v", edges)
+	for _, fault := range altered.OfBytes {
+		t.Run(fault.Class, func(t *testing.T) {
+			split, err := altered.Split(slices.Clone(data))
+			require.NoError(t, err)
+			require.Greater(t, len(split), 1)
+			changed, err := fault.Apply(rand.New(rand.NewPCG(1, 2)), split)
+			require.NoError(t, err)
+			r, failed, err := Run(t.Context(), helper(t), Options{
+				Files: []string{written(t, string(slices.Concat(changed...)))}, MaxBytes: 1 << 30, Top: 5,
+			})
+			require.NoError(t, err)
+			require.Empty(t, failed)
+			found := slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Kind == fault.Kind })
+			assert.Equal(t, fault.Kind != "", found, "%v", r.Faults)
+		})
+	}
 }
 
 // Damaged files are read as far as can be, and the error or the problem has the offset.
