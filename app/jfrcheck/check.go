@@ -142,7 +142,7 @@ func (r *Recording) note(record recording.Record) {
 		if version := jvmVersion(record); version != "" {
 			r.JVM = version
 		}
-		if strings.HasPrefix(record.Type, "profiler.") || record.Type == "jdk.ActiveRecording" { // its version, JFR writes none
+		if strings.HasPrefix(record.Type, "profiler.") || record.Type == "jdk.ActiveRecording" && record.Name == "version" {
 			r.Profiler = recipe.ProfilerAsync
 		}
 	case *recording.Event:

@@ -228,7 +228,8 @@ func TestRecordingOfAsyncProfiler(t *testing.T) {
 		&recording.Setting{Type: execution, Name: "interval", Value: "2000000"})
 	assert.Equal(t, recipe.ProfilerAsync, r.Recordings[0].Profiler)
 	assert.Equal(t, "2ms", r.Samplers[0].Asked)
-	r = run(t, Options{}, chunk(0), event(0, stack(work, mainMethod)))
+	r = run(t, Options{}, chunk(0), event(0, stack(work, mainMethod)),
+		&recording.Setting{Type: "jdk.ActiveRecording", Name: "enabled", Value: "true"})
 	assert.Equal(t, recipe.ProfilerJFR, r.Recordings[0].Profiler)
 }
 

@@ -54,23 +54,32 @@ type bar struct {
 	Title               string
 }
 
-// bars are the parts of a group's samples, to the scale of the largest group: those with a whole stack, truncated, empty and lost.
+// scale is what a group has for the scale of the pictures: the others together would make all of them small.
+func (g Group) scale() uint64 {
+	if g.Name == others {
+		return 0
+	}
+	return g.Samples + g.Lost
+}
+
+// bars are the parts of a group's samples, to the scale of the largest group that has a name: those with a whole stack, truncated, empty and lost.
 func bars(c Counts, groups any) []bar {
 	var most uint64
 	switch groups := groups.(type) {
 	case []Group:
 		for _, g := range groups {
-			most = max(most, g.Samples+g.Lost)
+			most = max(most, g.scale())
 		}
 	case []Thread:
 		for _, t := range groups {
-			most = max(most, t.Samples+t.Lost)
+			most = max(most, t.scale())
 		}
 	case []Sampler:
 		for _, s := range groups {
 			most = max(most, s.Samples+s.Lost)
 		}
 	}
+	most = max(most, c.Samples+c.Lost)
 	var list []bar
 	x := 0.0
 	for _, part := range []struct {

@@ -75,6 +75,9 @@ func TestBars(t *testing.T) {
 		{0, 1, 60, 12, "whole", "2 whole"}, {60, 1, 30, 12, "truncated", "1 truncated"}, {90, 1, 30, 12, "lost", "1 lost"},
 	}, list)
 	assert.Empty(t, bars(Counts{}, []Group{}))
+	rest := Counts{Samples: 80}
+	assert.Equal(t, list, bars(small, []Group{{"a", small}, {"b", Counts{Samples: 8}}, {others, rest}}), "whatever the others are")
+	assert.InDelta(t, barWidth, bars(rest, []Group{{"a", small}, {others, rest}})[0].Width, 1e-9, "which fill the picture at most")
 }
 
 func hostileDifference(text string) *Difference {
