@@ -42,6 +42,9 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report,
 		if err := s.introduce(ctx, tx, p, now); err != nil {
 			return err
 		}
+		if err := hideNew(tx, l.Job.Campaign, h.ID, now); err != nil {
+			return err
+		}
 	}
 	return tx.PutFinding(f)
 }

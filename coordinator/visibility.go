@@ -77,6 +77,18 @@ func (s *Server) SetVisibility(ctx context.Context, req *misstepv1.SetVisibility
 	return resp, nil
 }
 
+// hideNew makes a new finding private if the campaign that shows it wants that.
+func hideNew(tx store.Tx, campaign, finding string, now time.Time) error {
+	c, err := tx.Campaign(campaign)
+	if err != nil || !c.Submission.GetCampaign().GetPrivateFindings() {
+		return err
+	}
+	return tx.PutVisibility(&misstepv1.FindingVisibility{
+		FindingId: finding, Visibility: misstepv1.Visibility_VISIBILITY_PRIVATE, Reason: "private_findings of campaign " + campaign,
+		SetBy: c.Owner, Set: timestamppb.New(now),
+	})
+}
+
 func checkVisibility(req *misstepv1.SetVisibilityRequest, now time.Time) error {
 	wrong := func(field, format string, args ...any) error {
 		return status.Errorf(codes.InvalidArgument, field+": "+format, args...)

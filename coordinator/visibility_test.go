@@ -323,6 +323,35 @@ func TestDecisionsShowNothingThatWasHidden(t *testing.T) {
 	}
 }
 
+// A campaign may hide what it is the first to show, before anybody sees it.
+func TestACampaignWithPrivateFindings(t *testing.T) {
+	for _, hides := range []bool{false, true} {
+		l := newLab(t, memory.New(), func(*misstepv1.Recipe) float64 { return 1 })
+		l.project = "p"
+		request := submission(3)
+		request.Campaign.PrivateFindings = hides
+		submitted, err := l.server.SubmitCampaign(by(t, "hans", "p", misstepv1.Role_ROLE_HUNTER, "p"), request)
+		require.NoError(t, err)
+		l.work(4, 10)
+		vera, tina := by(t, "vera", "p", misstepv1.Role_ROLE_VIEWER, "p"), by(t, "tina", "p", misstepv1.Role_ROLE_TRIAGER, "p")
+		seen, err := l.server.ListFindings(vera, &misstepv1.ListFindingsRequest{})
+		require.NoError(t, err)
+		all, err := l.server.ListFindings(tina, &misstepv1.ListFindingsRequest{})
+		require.NoError(t, err)
+		require.Len(t, all.GetFindings(), 1)
+		if !hides {
+			assert.Len(t, seen.GetFindings(), 1)
+			assert.Nil(t, all.GetFindings()[0].GetVisibility())
+			continue
+		}
+		assert.Empty(t, seen.GetFindings())
+		v := all.GetFindings()[0].GetVisibility()
+		assert.Equal(t, private, v.GetVisibility())
+		assert.Equal(t, "hans", v.GetSetBy())
+		assert.Equal(t, "private_findings of campaign "+submitted.GetCampaignId(), v.GetReason())
+	}
+}
+
 // told keeps what is sent.
 type told struct {
 	events   []*misstepv1.Event

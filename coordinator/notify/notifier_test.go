@@ -133,19 +133,23 @@ func TestReadTargets(t *testing.T) {
   known: true
   every: 5m
 - name: team
+  project: loom
   mail: {server: 'mail.example.org:587', from: a@example.org, to: [b@example.org], user: a, password-file: secret}
 `, 0o644))
 	require.NoError(t, err)
 	require.Len(t, targets, 2)
 	assert.Equal(t, 5*time.Minute, targets[0].every())
 	assert.Equal(t, DefaultEvery, targets[1].every())
+	assert.Empty(t, targets[0].Project)
+	assert.Equal(t, "loom", targets[1].Project)
 	for text, want := range map[string]string{
-		"":                                      "read the targets",
-		"[]":                                    "names no target",
-		"- {name: a, colour: red}":              "colour",
-		"- " + hook:                             "expected a name",
-		"- {name: a}":                           "expected either webhook or mail",
-		"- {name: a, every: -1s, " + hook + "}": "every",
+		"":                                       "read the targets",
+		"[]":                                     "names no target",
+		"- {name: a, colour: red}":               "colour",
+		"- " + hook:                              "expected a name",
+		"- {name: a}":                            "expected either webhook or mail",
+		"- {name: a, every: -1s, " + hook + "}":  "every",
+		"- {name: a, project: P!, " + hook + "}": "project: expected the name of a project",
 		"- {name: a, events: [loud], " + hook + "}":                    "no kind \"loud\"; there are new-finding",
 		"- {name: a, webhook: {url: 'https://h/'}}":                    "secret-file: expected",
 		"- {name: a, webhook: {url: 'https://h/', secret-file: open}}": "chmod 600",

@@ -111,4 +111,8 @@ More: misstep findings list; misstep findings show ID
 `, Text(&misstepv1.Notification{
 		Events: []*misstepv1.Event{event(NewFinding, "F1"), known}, Omitted: map[string]uint64{ReproductionDone: 7},
 	}))
+	assert.Equal(t, `loom: 1 new finding
+- new finding: F1 title of F1
+More: misstep findings list --project loom; misstep findings show ID --project loom
+`, Text(&misstepv1.Notification{Project: "loom", Events: []*misstepv1.Event{event(NewFinding, "F1")}}))
 }

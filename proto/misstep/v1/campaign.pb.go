@@ -123,9 +123,12 @@ type Campaign struct {
 	Priority int32 `protobuf:"varint,18,opt,name=priority,proto3" json:"priority,omitempty"`
 	// share of the owner's part of the runners that the campaign gets, in proportion to the shares of the owner's other campaigns: 1
 	// to 1,000; 0 is 1.
-	Share         uint32 `protobuf:"varint,19,opt,name=share,proto3" json:"share,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Share uint32 `protobuf:"varint,19,opt,name=share,proto3" json:"share,omitempty"`
+	// private_findings makes findings that this campaign is the first to show private: only triagers and admins of its project see
+	// them until one of these decides otherwise, and nobody is notified of them.
+	PrivateFindings bool `protobuf:"varint,30,opt,name=private_findings,json=privateFindings,proto3" json:"private_findings,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Campaign) Reset() {
@@ -289,6 +292,13 @@ func (x *Campaign) GetShare() uint32 {
 		return x.Share
 	}
 	return 0
+}
+
+func (x *Campaign) GetPrivateFindings() bool {
+	if x != nil {
+		return x.PrivateFindings
+	}
+	return false
 }
 
 // CampaignWorkload chooses a workload of the catalogue.
@@ -489,7 +499,7 @@ var File_misstep_v1_campaign_proto protoreflect.FileDescriptor
 const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\n" +
 	"\x19misstep/v1/campaign.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xee\x05\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\x99\x06\n" +
 	"\bCampaign\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -510,7 +520,8 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\bprofiler\x18\x10 \x03(\v2\x14.misstep.v1.ProfilerR\bprofiler\x12\x18\n" +
 	"\aproject\x18\x11 \x01(\tR\aproject\x12\x1a\n" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12\x14\n" +
-	"\x05share\x18\x13 \x01(\rR\x05share\"\x83\x01\n" +
+	"\x05share\x18\x13 \x01(\rR\x05share\x12)\n" +
+	"\x10private_findings\x18\x1e \x01(\bR\x0fprivateFindings\"\x83\x01\n" +
 	"\x10CampaignWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +
