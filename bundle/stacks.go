@@ -34,8 +34,8 @@ type Row struct {
 	Mark byte
 }
 
-// Rows aligns two stacks, reference and suspect, top first, and returns their titles and one row for each frame; equal ones far from
-// a difference are left out of long stacks.
+// Rows aligns two stacks, reference and suspect, top first, and returns their titles and one row for each frame; equal ones far
+// from a difference are left out of long stacks.
 func Rows(reference, suspect *misstepv1.Trace) (title Row, rows []Row) {
 	rows = shorten(align(side{clip(reference.GetFrames()), placed(reference)}, side{clip(suspect.GetFrames()), placed(suspect)}))
 	return Row{traceTitle(reference), traceTitle(suspect), ' '}, rows

@@ -81,7 +81,9 @@ checks: [{name: gst-asgct}]
 budget: {trials: 4}
 `), 0o600))
 	id := anna.run("campaign", "submit", spec, "--coordinator", coordinator)
-	require.Eventually(t, func() bool { return strings.Contains(scaling.String(), "group plain: 1 -> 2 runners") }, waiting, polling)
+	require.Eventually(t, func() bool {
+		return strings.Contains(scaling.String(), "group plain: 1 -> 2 runners")
+	}, waiting, polling)
 	anna.finished(id, 4)
 	var found []struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(anna.run("findings", "list", "--json", "--coordinator", coordinator)), &found))

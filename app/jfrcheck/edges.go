@@ -34,8 +34,8 @@ var instrumentedByJFR = []string{
 	"java.net.Socket$SocketInputStream", "java.net.Socket$SocketOutputStream", "java.lang.Throwable", "java.lang.Error",
 }
 
-// events are the classes of which JFR writes the methods anew, with all that extend them (HotSpot jfrEventClassTransformer.cpp, jdk.jfr
-// EventInstrumentation.java): commit and its like are empty in the class files.
+// events are the classes of which JFR writes the methods anew, with all that extend them (HotSpot jfrEventClassTransformer.cpp,
+// jdk.jfr EventInstrumentation.java): commit and its like are empty in the class files.
 var events = []string{"jdk.internal.event.Event", "jdk.jfr.Event"}
 
 // codeEdges judges edges by class files, and whether these are the files of the classes that ran: a frame has the line of its

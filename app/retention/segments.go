@@ -52,8 +52,8 @@ type segmentHead struct {
 	Trials, Digests, Trees uint64
 }
 
-// segmentPath is the file of a segment. The key of a campaign is hexadecimal digits after a letter, after @, its project and a slash
-// if that is not the default one; names of projects have no slash.
+// segmentPath is the file of a segment. The key of a campaign is hexadecimal digits after a letter, after @, its project and a
+// slash if that is not the default one; names of projects have no slash.
 func segmentPath(cache, campaign string, after uint64) string {
 	return filepath.Join(cache, campaign, fmt.Sprintf("%d.marks", after))
 }

@@ -16,8 +16,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// A coordinator that is told to end does so within a few seconds, whoever is connected: those who have said nothing, such as Nomad's
-// checks of a port, do not hold it up at all, those who stop in the middle of their handshake only as long as calls are answered.
+// A coordinator that is told to end does so within a few seconds, whoever is connected: those who have said nothing, such as
+// Nomad's checks of a port, do not hold it up at all, those who stop in the middle of their handshake only as long as calls are
+// answered.
 func TestNobodyHoldsACoordinatorUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

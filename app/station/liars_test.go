@@ -17,7 +17,8 @@ import (
 	"misstep/runner/sim"
 )
 
-// liars are owners whose runners are simulated, of a coordinator that has trials run once more; lie changes the first one's results.
+// liars are owners whose runners are simulated, of a coordinator that has trials run once more; lie changes the first one's
+// results.
 type liars struct {
 	t       *testing.T
 	server  *coordinator.Server

@@ -77,9 +77,9 @@ func NewProgram(sites agent.Sites) *Program {
 	return p
 }
 
-// NewLazyProgram returns a program whose classes are looked up by their names, with dots, when an edge first needs them: each name is
-// asked for once. Of those that were redefined, and of those that are or extend a rewritten one, frames may run a version that is
-// not found.
+// NewLazyProgram returns a program whose classes are looked up by their names, with dots, when an edge first needs them: each name
+// is asked for once. Of those that were redefined, and of those that are or extend a rewritten one, frames may run a version that
+// is not found.
 func NewLazyProgram(find func(name string) []agent.SiteClass, redefined, rewritten []string) *Program {
 	p := NewProgram(agent.Sites{Redefined: redefined})
 	p.find = find
