@@ -60,7 +60,7 @@ func inside(to string) string {
 // logIn begins a session with a token, if the coordinator takes it. The request comes before there is a session, so what keeps
 // other sites from sending it is guard.
 func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
-	r = r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{format: "html", caller: &access.Caller{}}))
+	r = beforeLogin(r)
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	given := strings.TrimSpace(r.PostFormValue("token"))
 	err := status.Error(codes.Unauthenticated, "give a token: `misstep token create` makes one")
@@ -78,6 +78,11 @@ func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
 	}
 	http.SetCookie(w, s.cookie(s.sessions.begin(token(given), s.Clock())))
 	http.Redirect(w, r, inside(r.PostFormValue("to")), http.StatusSeeOther)
+}
+
+// beforeLogin returns a request of a visitor whom nobody knows yet.
+func beforeLogin(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{format: "html", caller: &access.Caller{}}))
 }
 
 // logOut ends the session of a browser.

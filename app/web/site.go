@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 
@@ -46,6 +47,7 @@ type Site struct {
 	handler   http.Handler
 	changes   changes
 	sessions  sessions
+	logins    logins
 	// attempts bounds the logins a second of all together: each costs the coordinator a look into its store.
 	attempts *rate.Limiter
 	// csrf is in the forms of a site that asks nobody who they are.
@@ -110,9 +112,25 @@ func (s *Site) routes() http.Handler {
 	all.Handle("GET /static/", staticFiles())
 	if s.Asks {
 		all.HandleFunc("POST /login", s.logIn)
+		all.HandleFunc("GET /login/provider", s.goToProvider)
+		all.HandleFunc("GET /login/back", s.comeBack)
 	}
 	all.Handle("/", s.enter(pages))
-	return s.guard(all)
+	return s.guard(compressed(all))
+}
+
+// jitter is the most random bytes that are added to a compressed page: its length must not tell what secret it has in it beside
+// what an address put there (BREACH).
+const jitter = 64
+
+// compressed compresses pages, styles and data, but neither streams of events nor what is kept as a file.
+func compressed(next http.Handler) http.Handler {
+	wrap, err := gzhttp.NewWrapper(gzhttp.RandomJitter(jitter, 0, false),
+		gzhttp.ContentTypes([]string{"text/html", "text/css", "text/csv", "text/javascript", "application/json", "image/svg+xml"}))
+	if err != nil {
+		panic(err) // of options that are no options
+	}
+	return wrap(next)
 }
 
 // staticFiles serves the style, the script and the icon, which change with the binary only.

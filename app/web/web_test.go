@@ -225,6 +225,20 @@ func TestHostileNames(t *testing.T) {
 	assert.NotContains(t, s.get("/"+url.PathEscape(evil)).text, "<img")
 }
 
+// Pages travel compressed, events do not wait for a compressor.
+func TestCompression(t *testing.T) {
+	s := newScene(t)
+	for path, want := range map[string]string{"/findings": "gzip", "/static/style.css": "gzip", "/events": ""} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.site.URL+path, nil)
+		require.NoError(t, err)
+		request.Header.Set("Accept-Encoding", "gzip") // the client leaves it as it is then
+		response, err := s.client.Do(request)
+		require.NoError(t, err)
+		assert.Equal(t, want, response.Header.Get("Content-Encoding"), path)
+		require.NoError(t, response.Body.Close())
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	s := newScene(t)
 	for _, path := range []string{"/", "/nowhere", "/static/live.js", "/findings.json"} {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -14,7 +15,8 @@ import (
 // Bugs lists the bugs of the selected findings in the selection's order, and returns how many findings there are in all. Findings
 // with the same label are one bug; a finding that is new on one of its JDKs is a bug by itself, so that no label hides it.
 func (r Reader) Bugs(tx store.Tx, s Selection) (list []*misstepv1.Bug, total int, err error) {
-	found, c, total, err := r.selected(tx, s)
+	onlyHits := func(f *misstepv1.Finding, hits, _ []rates.Count) { f.Hits = sum(hits) } // the rates of single ones are not shown
+	found, c, total, err := r.selected(tx, s, onlyHits)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -12,7 +12,7 @@ import (
 // Findings lists the selected findings in the selection's order, with hits, rates and labels and without their examples, and
 // returns how many there are in all. It reads the store a bounded number of times, however many findings there are.
 func (r Reader) Findings(tx store.Tx, s Selection) (list []*misstepv1.Finding, total int, err error) {
-	found, _, total, err := r.selected(tx, s)
+	found, _, total, err := r.selected(tx, s, addRates)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -27,8 +27,10 @@ type counts struct {
 	known  known.Catalogue
 }
 
-// selected returns the selected findings in any order.
-func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, c counts, total int, err error) {
+// selected returns the selected findings in any order; fillIn sets their hits, and whatever else of rates is wanted.
+func (r Reader) selected(
+	tx store.Tx, s Selection, fillIn func(f *misstepv1.Finding, hits, counts []rates.Count),
+) (found []*misstepv1.Finding, c counts, total int, err error) {
 	g, err := LoadGroups(tx)
 	if err != nil {
 		return nil, counts{}, 0, err
@@ -54,7 +56,7 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 			return nil, counts{}, 0, err
 		}
 		if s.labelled(f) {
-			addRates(f, hits, c.trials)
+			fillIn(f, hits, c.trials)
 			found, marked = append(found, f), append(marked, seen{f, hits})
 		}
 	}

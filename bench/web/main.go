@@ -1,0 +1,178 @@
+// Command web measures the pages of a coordinator with many trials and findings: how long the server takes for each, the first time
+// and for those who come after, and how large a page is. TRIALS and FINDINGS set the numbers, STORE is the URL of a store that is
+// empty (default: SQLite in build/bench/web).
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"misstep/app/station"
+	"misstep/app/web"
+	"misstep/bench"
+	"misstep/coordinator"
+	"misstep/coordinator/store/stores"
+	"misstep/internal/testenv"
+)
+
+const (
+	standardTrials   = 1_000_000
+	standardFindings = 10_000
+	// looks is the number of requests for each page after the first.
+	looks = 200
+	// maxTime and maxBytes are the goals.
+	maxTime  = 100 * time.Millisecond
+	maxBytes = 300_000
+)
+
+func main() { bench.Main("web", run) }
+
+func run(ctx context.Context, stdout io.Writer) (err error) {
+	budget, err := bench.Budget(os.Getenv("BUDGET"))
+	if err != nil {
+		return err
+	}
+	trials, err := sizeOf("TRIALS", standardTrials)
+	if err != nil {
+		return err
+	}
+	findings, err := sizeOf("FINDINGS", standardFindings)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	ctx, cancel := context.WithDeadline(ctx, start.Add(budget))
+	defer cancel()
+	dir := filepath.Join(testenv.Root(), "build", "bench", "web")
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return err
+	}
+	place := station.Place{Dir: dir, Store: os.Getenv("STORE")}
+	st, err := stores.Open(ctx, cmp.Or(place.Store, dir))
+	if err != nil {
+		return err
+	}
+	ids, err := fill(ctx, st, trials, findings)
+	if err := errors.Join(err, st.Close()); err != nil {
+		return fmt.Errorf("fill the store: %w", err)
+	}
+	bench.Note("%d trials and %d findings in %v", trials, findings, time.Since(start).Round(time.Second))
+	s, err := station.EmbedAt(place, coordinator.Config{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	site := httptest.NewServer(web.New(web.Options{Conn: s.Conn, Blobs: s.Blobs}))
+	defer site.Close()
+	report := bench.Report{Name: "web", Date: start, Budget: budget}
+	table := bench.Table{
+		Title:   fmt.Sprintf("pages over %d trials and %d findings, in ms", trials, findings),
+		Columns: []string{"page", "first", "median", "p95", "kB", "kB compressed"},
+	}
+	var rows []figures
+	for _, path := range []string{
+		"/", "/findings", "/findings?by=finding", "/matrix", "/findings/" + ids[0], "/campaigns", "/campaigns/" + campaignID,
+		"/samplers", "/fleet", "/known",
+	} {
+		f, err := measure(ctx, site.URL, path)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, f)
+		table.Rows = append(table.Rows, []string{
+			path, bench.Figure(f.First), bench.Figure(f.Median), bench.Figure(f.P95), bench.Figure(float64(f.Bytes) / 1000),
+			bench.Figure(float64(f.Compressed) / 1000),
+		})
+		report.Goals = append(report.Goals,
+			bench.Goal{Name: path + ": p95", Goal: ms(maxTime), Measured: f.P95, Unit: "ms"},
+			bench.Goal{Name: path + ": weight", Goal: maxBytes, Measured: float64(f.Compressed), Unit: "bytes compressed"})
+	}
+	report.Tables, report.Rows = []bench.Table{table}, rows
+	report.Reached = fmt.Sprintf("%d pages in %s", len(rows), time.Since(start).Round(time.Second))
+	return report.Finish(stdout, filepath.Join(testenv.Root(), "build", "bench"))
+}
+
+// sizeOf is a number that an environment variable sets.
+func sizeOf(name string, standard int) (int, error) {
+	text := os.Getenv(name)
+	if text == "" {
+		return standard, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s=%s: expected a number above 0", name, text)
+	}
+	return n, nil
+}
+
+// figures of a page, times in milliseconds.
+type figures struct {
+	Page              string
+	First             float64
+	Median, P95       float64
+	Bytes, Compressed int
+	Looks             int
+}
+
+// measure gets a page again and again, without a pause: the first time its data are read, later ones see what is kept for a moment
+// and now and then what is read anew.
+func measure(ctx context.Context, url, path string) (figures, error) {
+	f := figures{Page: path, Looks: looks}
+	var times []float64
+	for i := range looks + 1 {
+		begin := time.Now()
+		n, err := get(ctx, url+path, i%2 == 0)
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", path, err)
+		}
+		took := ms(time.Since(begin))
+		if i == 0 {
+			f.First = took
+			f.Compressed = n
+			continue
+		}
+		if i%2 == 1 {
+			f.Bytes = n
+		}
+		times = append(times, took)
+		time.Sleep(20 * time.Millisecond) // somebody reads
+	}
+	slices.Sort(times)
+	f.Median, f.P95 = times[len(times)/2], times[int(math.Ceil(0.95*float64(len(times))))-1]
+	return f, nil
+}
+
+// get returns the number of bytes of an answer as it travels.
+func get(ctx context.Context, url string, compressed bool) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	request.Header.Set("Accept-Encoding", "identity")
+	if compressed {
+		request.Header.Set("Accept-Encoding", "gzip")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	n, err := io.Copy(io.Discard, response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(response.Status)
+	}
+	return int(n), err
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
