@@ -363,7 +363,7 @@ func (s *told) Send(_ context.Context, n *misstepv1.Notification) error {
 	return nil
 }
 
-// Nobody is told of a finding that is hidden; once its embargo is over, it is a new one.
+// Hidden findings are not reported; once its embargo is over, it is a new one.
 func TestHiddenFindingsAreNotNotified(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))
 	to := &told{}
@@ -391,7 +391,7 @@ func TestHiddenFindingsAreNotNotified(t *testing.T) {
 	assert.Contains(t, round(), n.finding)
 }
 
-// Each target is told of its own project, and of no other.
+// Each target gets what happens in its own project, and in no other.
 func TestTargetsAreOfAProject(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))
 	of := map[string]*told{"default": {}, "p": {}, "q": {}}

@@ -61,7 +61,7 @@ func (e *LaterError) Unwrap() error { return e.Err }
 type Target struct {
 	// Name is unique among the targets of a store.
 	Name string
-	// Project of which it is told; "" is projects.Default.
+	// Project whose findings it gets; "" is projects.Default.
 	Project string
 	// Kinds that it gets; none means all.
 	Kinds []string
