@@ -43,7 +43,7 @@ const x32 = 0x40000000
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
 // program makes the filter. Calls of another architecture's interface, such as i386's on amd64, are refused altogether, since they
-// have other numbers. With io_uring, x32 and clone3 the answer is that the kernel does not have them: libraries then use the older
+// have other numbers. For those and for clone3 the answer is that the kernel does not have them: libraries then use the older
 // calls, as for clone3, whose flags are in memory that a filter cannot read.
 func program(arch uint32, perf bool) ([]bpf.RawInstruction, error) {
 	no, lacks := bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
