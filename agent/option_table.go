@@ -45,7 +45,11 @@ func checkOptions() (all []Option) {
 
 // generalOptions come before those of the checks, otherOptions after them.
 var generalOptions = []Option{
-	{"out", "an existing folder, absolute", "required", "", "folder for status.bin, mismatches.jsonl and agent.log"},
+	{
+		"out", "an absolute path of a folder", "required", "",
+		"folder for status.bin, mismatches.jsonl, jvm.txt and agent.log; it must exist, unless its path has %p: that becomes the " +
+			"pid, and the folders from there on are made",
+	},
 	{"seed", "0 to 2^64-1", "1", "seed", "of the choice of methods, of entry checks and of the sampler"},
 	{"methods", "0 to 1", "1", "instrumentation.ratio", "share of methods that are instrumented"},
 	{
@@ -69,6 +73,11 @@ var generalOptions = []Option{
 }
 
 var otherOptions = []Option{
+	{
+		"budget", "0 to 1", "0", "",
+		"share of each thread's CPU time that its entry checks may take: where they would take more, they are made more rarely; " +
+			"0 leaves them their share of method entries",
+	},
 	{
 		"reference", "shadow, trace:SHARE", "shadow", "checks[name=" + recipe.AsgctShadow + "].reference",
 		recipe.AsgctShadow + " also by traces, kept at that share of method entries; expensive",

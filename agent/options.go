@@ -35,6 +35,8 @@ type Options struct {
 	// Checks maps a check's name to its share (recipe.Check.ShareOf says of what); for liveness any value above 0 means on. A check
 	// that is missing is off.
 	Checks map[string]float64
+	// Budget is the share of a thread's CPU time that its entry checks may take; 0 leaves them their share of method entries.
+	Budget float64
 	// Reference is that of the check that takes one: "shadow" (default), or "trace:SHARE" to judge also by the traces of that share
 	// of method entries.
 	Reference string
@@ -110,6 +112,9 @@ func (o Options) String() string {
 		case o.Checks[c.Name] > 0 || c.AgentShare > 0: // otherwise it is off, and an older agent may not know the option
 			add(c.Name, share(o.Checks[c.Name]))
 		}
+	}
+	if o.Budget > 0 && o.NeedsMethods() {
+		add("budget", share(o.Budget))
 	}
 	if o.Reference != "" {
 		add("reference", o.Reference)

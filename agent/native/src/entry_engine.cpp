@@ -242,7 +242,17 @@ void EntryEngine::Check(JNIEnv* env, uint64_t pc, uint64_t sp) {
   const Options& o = state_.options;
   const double share = EntryShare(o);
   const Stage stage = state_.stage.load(std::memory_order_acquire);
-  if (!CheckIsDue(state_, slot, shadow, share, stage) || share <= 0.0 || stage != Stage::kReady) return;
+  const bool due = CheckIsDue(state_, slot, shadow, slot->entry_budget.Share(share), stage);
+  if (!due || share <= 0.0 || stage != Stage::kReady) return;
+  const uint64_t begin_nanos = o.budget > 0 ? OwnCpuNanos() : 0;
+  if (slot->entry_budget.Admits(o.budget, begin_nanos)) CheckNow(env, slot, shadow, pc, sp);
+  if (o.budget > 0) slot->entry_budget.Spend(o.budget, begin_nanos, OwnCpuNanos());
+}
+
+// Makes those of the checks that are drawn.
+void EntryEngine::CheckNow(JNIEnv* env, Slot* slot, const uint64_t* shadow, uint64_t pc, uint64_t sp) {
+  const Options& o = state_.options;
+  const double share = EntryShare(o);
   const double draw = Uniform(&slot->random) * share;
   const bool want_gst_asgct = draw < o.gst_asgct;
   const bool want_shadow_gst = draw < o.shadow_gst;
@@ -296,7 +306,7 @@ jlong EntryEngine::Attach(JNIEnv* env, jobject thread) {
       // The first point is at the thread's start.
       int64_t point = INT64_MAX / 2;
       if (state_.perturber.on()) point = state_.perturber.Point(&slot->point, kEventStart);
-      Arm(buffer, DrawCountdown(share, &slot->random) + 1, point);
+      Arm(buffer, DrawCountdown(slot->entry_budget.Share(share), &slot->random) + 1, point);
     } else if (!Threads::IsExcluded()) {
       if (o.gst_asgct > 0) Count(state_.status, misstep::Check::kGstAsgct, Verdict::Void(Reason::kNoSlot));
       if (o.shadow_gst > 0) Count(state_.status, misstep::Check::kShadowGst, Verdict::Void(Reason::kNoSlot));

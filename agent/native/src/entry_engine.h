@@ -34,6 +34,7 @@ class EntryEngine final : public Engine {
   Slot* SlotOfThisThread(JNIEnv* env, jobject thread);
 
  private:
+  void CheckNow(JNIEnv* env, Slot* slot, const uint64_t* shadow, uint64_t pc, uint64_t sp);
   uint64_t* CurrentShadow(JNIEnv* env, const Slot* slot) const;
   bool OwnStack(Slot* slot, std::vector<Frame>* gst) const;
   int32_t OwnWalk(Slot* slot, uint64_t sequence) const;

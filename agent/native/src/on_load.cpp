@@ -17,6 +17,7 @@
 #include "callbacks.h"
 #include "handler.h"
 #include "log.h"
+#include "out_folder.h"
 
 namespace misstep {
 namespace {
@@ -25,7 +26,8 @@ namespace {
 
 std::string ReadOptions(Agent* a, const char* text) {
   a->option_text = text != nullptr ? text : "";
-  std::string error = ParseOptions(a->option_text, &a->options);
+  std::string error = MakeOutFolder(&a->option_text, getpid());
+  if (error.empty()) error = ParseOptions(a->option_text, &a->options);
   if (!error.empty()) return error;
   struct stat folder = {};
   if (stat(a->options.out.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
@@ -67,6 +69,26 @@ std::string AddCapabilities(const Agent& a) {
   return "";
 }
 
+std::string Property(jvmtiEnv* jvmti, const char* key) {
+  char* value = nullptr;
+  if (jvmti->GetSystemProperty(key, &value) != JVMTI_ERROR_NONE || value == nullptr) return "";
+  std::string text = value;
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(value));
+  return text;
+}
+
+std::string WriteAbout(const Agent& a) {
+  const auto property = [&](const char* key) { return Property(a.jvmti, key); };
+  const About about = {
+      .pid = getpid(),
+      .version = property("java.vm.name") + " (" + property("java.vm.version") + ")",
+      .home = property("java.home"),
+      .command = property("sun.java.command"),  // the main class or jar, and the program's arguments
+      .options = a.option_text,
+  };
+  return WriteAbout(about, a.options.out + "/jvm.txt");
+}
+
 std::string OpenFiles(Agent* a) {
   const Options& o = a->options;
   std::string error;
@@ -75,6 +97,7 @@ std::string OpenFiles(Agent* a) {
   error = a->recorder.Open(o.out + "/mismatches.jsonl", o.max_mismatches, o.evidence == Evidence::kEvery);
   if (error.empty()) error = a->taps.Open();
   if (error.empty() && o.sites) error = a->sites.Create(o.out + "/sites.bin");
+  if (error.empty()) error = WriteAbout(*a);
   return error.empty() ? OpenLog(o.out + "/agent.log") : error;
 }
 

@@ -187,6 +187,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
       }
     } else if (double* share = ShareOf(key, o); share != nullptr) {
       if (!ParseShare(value, share)) return Wrong(key, value, "a share from 0 to 1");
+    } else if (key == "budget") {
+      if (!ParseShare(value, &o->budget)) return Wrong(key, value, "a share from 0 (unbounded) to 1");
     } else if (key == "reference") {
       constexpr std::string_view kTrace = "trace:";
       if (value == "shadow") {
@@ -239,7 +241,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
     } else {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, jfr, perturb, " MISSTEP_CHECK_OPTIONS
-             ", reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, stacks, depth, "
+             ", budget, reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, stacks, "
+             "depth, "
              "evidence, max-mismatches";
     }
   }
@@ -280,6 +283,10 @@ std::string ParseOptions(std::string_view text, Options* o) {
   }
   if (seen.contains("tap-asgct") && !o->TapsAny()) {
     return "option tap-asgct is missing tap, whose calls it is a share of: expected tap=prof, tap=usr2 or tap=both";
+  }
+  if (o->budget > 0 && !needs_methods) {
+    return "option budget contradicts " + NamesOf(NeedsMethodsOf, "=0", " and ") +
+           ": it bounds checks at method entries";
   }
   if (seen.contains("reference") && o->asgct_shadow == 0) {
     return std::string("option reference contradicts ") + NameOf(Check::kAsgctShadow) + "=0: it is that check's";

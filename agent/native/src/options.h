@@ -33,6 +33,7 @@ struct Options {
   double shadow_gst = FactsOf(Check::kShadowGst).share;      // share of method entries
   double asgct_shadow = FactsOf(Check::kAsgctShadow).share;  // share of the sampler's ticks
   double bracket = FactsOf(Check::kAsgctGstBracket).share;   // share of the sampler's ticks
+  double budget = 0.0;                          // share of a thread's CPU time for its entry checks, 0 = unbounded
   double trace = 0.0;                           // asgct-shadow also by traces: share of method entries that are traced
   double edges = FactsOf(Check::kEdges).share;  // share of the traces that the other checks take
   uint32_t liveness_millis = kLivenessMillis;   // between probes, 0 = off

@@ -158,6 +158,7 @@ Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string n
     slot->state.store(SlotState::kFree, std::memory_order_release);
     slot->random = options_.seed ^ (++attached_ * 0x9e3779b97f4a7c15);
   }
+  slot->entry_budget = {};
   const auto base = reinterpret_cast<uint64_t>(slot->shadow);
   slot->shadow[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
   slot->shadow[MISSTEP_SHADOW_SELF / 8] = base;

@@ -16,6 +16,7 @@
 
 #include "asgct.h"
 #include "code_map.h"
+#include "entry_budget.h"
 #include "lock.h"
 #include "options.h"
 #include "perturb.h"
@@ -156,8 +157,9 @@ struct Slot {
   std::atomic<bool> carrier = false;         // virtual threads were seen mounted on it
   volatile sig_atomic_t busy = 0;            // the thread walks itself: one walker at a time
   uint64_t random = 0;                       // the thread's own stream, for countdowns
-  jvmtiFrameInfo* gst = nullptr;             // options.depth of them
-  AsgctFrame* asgct = nullptr;               // options.depth of them
+  EntryBudget entry_budget;
+  jvmtiFrameInfo* gst = nullptr;  // options.depth of them
+  AsgctFrame* asgct = nullptr;    // options.depth of them
   TraceStack traces;
   std::string name;
   PointState point;

@@ -17,18 +17,19 @@ TEST(Options, Defaults) {
 
 TEST(Options, All) {
   Options o;
-  EXPECT_EQ(
-      ParseOptions(
-          "out=/o,perturb=/o/p,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,jfr=1,gst-asgct=1e-3,"
-          "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
-          "jitter=0.5,signal=SIGRTMIN+3,tap=both,tap-asgct=0.25,stacks=5000,depth=512,"
-          "evidence=every,max-mismatches=9",
-          &o),
-      "");
+  EXPECT_EQ(ParseOptions(
+                "out=/o,perturb=/o/"
+                "p,budget=0.05,seed=18446744073709551615,methods=0.25,include=a.*;b.*,exclude=c.*,jfr=1,gst-asgct=1e-3,"
+                "shadow-gst=1,asgct-shadow=0.5,asgct-gst-bracket=0.25,edges=0.125,liveness=20,interval=250,"
+                "jitter=0.5,signal=SIGRTMIN+3,tap=both,tap-asgct=0.25,stacks=5000,depth=512,"
+                "evidence=every,max-mismatches=9",
+                &o),
+            "");
   EXPECT_EQ(o.perturb, "/o/p");
   EXPECT_EQ(o.seed, UINT64_MAX);
   EXPECT_EQ(o.methods, 0.25);
   EXPECT_EQ(o.gst_asgct, 0.001);
+  EXPECT_EQ(o.budget, 0.05);
   EXPECT_EQ(o.asgct_shadow, 0.5);
   EXPECT_EQ(o.bracket, 0.25);
   EXPECT_EQ(o.edges, 0.125);
