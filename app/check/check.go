@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"misstep/agent"
 	"misstep/app/local"
 	"misstep/internal/atomicfile"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -24,6 +27,8 @@ type Options struct {
 	// Command is the program with its arguments: the java of a JDK.
 	Command []string
 	Selection
+	// Budget is the share of a thread's CPU time that its entry checks may take, 0 for their share of method entries.
+	Budget float64
 	// For is the time after which the program is asked to end, by SIGTERM; 0 for never.
 	For time.Duration
 	// Out is a folder, new or empty, for what was observed; empty for a temporary one.
@@ -47,8 +52,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	home := homeOf(path)
 	if home == "" {
-		return nil, fmt.Errorf("%s is not the java of a JDK: give the command that starts the JVM, such as java -jar app.jar",
-			o.Command[0])
+		return nil, fmt.Errorf("%s is not the java of a JDK: give the command that starts the JVM, such as java -jar app.jar, "+
+			"or check every JVM that it starts with --all-jvms", o.Command[0])
 	}
 	feature, build, err := describe(ctx, o.Installation, home)
 	if err != nil {
@@ -70,7 +75,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	side := jvm.Alongside{Recipe: r, Home: home, Feature: feature, Dir: dir}
+	side := jvm.Alongside{Recipe: r, Home: home, Feature: feature, Budget: o.Budget, Dir: dir}
 	args, err := executor.Arm(ctx, side)
 	if err != nil {
 		return nil, err
@@ -89,15 +94,29 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	if o.Out != "" {
-		text, err := misstepv1.Canonical(outcome)
-		if err != nil {
-			return nil, err
-		}
-		if err := atomicfile.Write(filepath.Join(dir, FileOutcome), text, 0o644); err != nil {
+		if err := keep(dir, map[string]proto.Message{FileRecipe: r, FileOutcome: outcome}); err != nil {
 			return nil, err
 		}
 	}
-	return report(o.Command, p.pid, side, outcome), nil
+	all := report(o.Command, p.pid, side, outcome)
+	if status, err := agent.ReadStatus(filepath.Join(dir, jvm.AgentDir, jvm.StatusFile)); err == nil {
+		all.observe(status)
+	} // else the JVM ended before the agent had started, and the outcome says so
+	return all, nil
+}
+
+// keep writes messages as canonical JSON.
+func keep(dir string, files map[string]proto.Message) error {
+	for name, m := range files {
+		text, err := misstepv1.Canonical(m)
+		if err != nil {
+			return err
+		}
+		if err := atomicfile.Write(filepath.Join(dir, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // folder makes the folder for what is observed; remove deletes a temporary one.

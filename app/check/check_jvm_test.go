@@ -169,3 +169,49 @@ func TestProgramsThatCannotBeChecked(t *testing.T) {
 	var missing *NotStartedError
 	require.ErrorAs(t, err, &missing)
 }
+
+// A script that starts JVMs of two JDKs: each has its own result, also when it is read again.
+func TestEveryJVMOfAScript(t *testing.T) {
+	classes, dir := compiled(t), t.TempDir()
+	script := filepath.Join(dir, "script.sh")
+	text := "#!/bin/sh\n"
+	for _, name := range []string{"jdk8", "jdk25"} {
+		text += testenv.Catalogued(t, name).Tool("java") + " -Xmx256m -cp " + classes + " Program 1500 exit 0\n"
+	}
+	text += "exec " + testenv.Catalogued(t, "jdk17").Tool("java") + " -Xmx256m -cp " + classes + " Program 1500 exit 9\n"
+	require.NoError(t, os.WriteFile(script, []byte(text), 0o755))
+	o, stdout, _ := options(t, script)
+	o.Out = filepath.Join(dir, "seen")
+	r, err := RunAll(t.Context(), o)
+	require.NoError(t, err)
+	assert.Equal(t, 9, r.ExitCode)
+	assert.Equal(t, 3, strings.Count(stdout.String(), "worked true"))
+	require.Len(t, r.JVMs, 3)
+	assert.False(t, r.New(), "%+v", r.Bugs)
+	for _, one := range r.JVMs {
+		assert.Equal(t, []string{"Program", "1500"}, one.Command[:2])
+		assert.True(t, one.Proved(), one.Reason)
+	}
+	assert.Equal(t, "several JDKs", r.JDK.Version)
+	again, err := Left(t.Context(), o.Installation, o.Out, nil)
+	require.NoError(t, err)
+	assert.Equal(t, r.Checks, again.Checks)
+	assert.Len(t, again.JVMs, 3)
+}
+
+// The budget bounds what entry checks cost where methods are tiny; the checks that are left agree as the others do.
+func TestBudgetOfEntryChecks(t *testing.T) {
+	classes := compiled(t)
+	made := func(budget float64) uint64 {
+		o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-cp", classes, "Program", "2000", "exit", "0")
+		o.Budget = budget
+		r, err := Run(t.Context(), o)
+		require.NoError(t, err)
+		require.True(t, r.Proved(), r.Reason)
+		require.Equal(t, recipe.GstAsgct, r.Checks[0].Check)
+		return r.Checks[0].Match
+	}
+	bounded, unbounded := made(0.05), made(0)
+	assert.Positive(t, bounded)
+	assert.Greater(t, unbounded, 3*bounded)
+}

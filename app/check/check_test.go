@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -162,6 +163,17 @@ func trace(source string, methods ...string) *misstepv1.Trace {
 		tr.Frames = append(tr.Frames, &misstepv1.Frame{ClassName: "a.B", Method: m, Descriptor_: "()V"})
 	}
 	return tr
+}
+
+func TestReportSaysWhatTheAgentCouldNot(t *testing.T) {
+	r := &Report{}
+	r.observe(agent.Status{Instrumented: 9, Sent: 100, Answered: 90})
+	assert.Equal(t, uint64(9), r.Instrumented)
+	assert.Empty(t, r.Notes)
+	r.observe(agent.Status{Failed: 1, Sent: 100, Answered: 10})
+	require.Len(t, r.Notes, 2)
+	assert.Contains(t, r.Notes[0], "classes that could not be instrumented: 1")
+	assert.Contains(t, r.Notes[1], "of 100 signals of the sampler only 10 were answered")
 }
 
 func TestReportSaysWhatABugCosts(t *testing.T) {

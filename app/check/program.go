@@ -30,13 +30,14 @@ type program struct {
 	Options
 	path  string
 	args  []string // with the program's name
+	env   []string // nil for this process's
 	pid   int
 	began time.Time
 }
 
 // run runs the program in this process's group and with its streams, and passes on signals.
 func (p *program) run(ctx context.Context) (process.Result, error) {
-	cmd := &exec.Cmd{Path: p.path, Args: p.args, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr}
+	cmd := &exec.Cmd{Path: p.path, Args: p.args, Env: p.env, Stdin: p.Stdin, Stdout: p.Stdout, Stderr: p.Stderr}
 	signals := make(chan os.Signal, len(passed))
 	signal.Notify(signals, passed...)
 	defer signal.Stop(signals)

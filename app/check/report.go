@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"misstep/agent"
 	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -19,13 +20,16 @@ type Report struct {
 	Command []string `json:"command"`
 	PID     int      `json:"pid"`
 	JDK     JDK      `json:"jdk"`
-	// ExitCode of the program, -1 when a signal ended it; Signal is its number, 0 for none.
+	// ExitCode of the program, -1 when a signal ended it or where it is unknown; Signal is its number, 0 for none.
 	ExitCode int `json:"exit_code"`
 	Signal   int `json:"signal,omitempty"`
 	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes.
 	Wall   time.Duration `json:"wall"`
 	CPU    time.Duration `json:"cpu"`
 	MaxRSS uint64        `json:"max_rss"`
+	// Instrumented counts the methods that were instrumented, Failed the classes that could not be.
+	Instrumented uint64 `json:"instrumented,omitempty"`
+	Failed       uint64 `json:"failed,omitempty"`
 	// Outcome is clean, mismatches, crash or void, and Reason says why it is that.
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"`
@@ -35,6 +39,8 @@ type Report struct {
 	Profiles []Profile `json:"profiles"`
 	// Bugs are what the findings are, the most frequent first. A finding that is no known bug is a bug by itself.
 	Bugs []Bug `json:"bugs"`
+	// JVMs are those that the command started, where it may have started several; all else is then the sum of theirs.
+	JVMs []*Report `json:"jvms,omitempty"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -115,6 +121,21 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome)
 		r.Notes = append(r.Notes, fmt.Sprintf("%d further kinds of mismatch are not among the findings", n))
 	}
 	return r
+}
+
+// fewAnswers is the share of the signals that are answered below which the sampler has not got through.
+const fewAnswers = 0.5
+
+// observe adds what the agent's flight record says.
+func (r *Report) observe(s agent.Status) {
+	r.Instrumented, r.Failed = s.Instrumented, s.Failed
+	if s.Failed > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("classes that could not be instrumented: %d; agent.log of --out has the reasons", s.Failed))
+	}
+	if s.Sent > 0 && float64(s.Answered) < fewAnswers*float64(s.Sent) {
+		r.Notes = append(r.Notes, fmt.Sprintf("of %d signals of the sampler only %d were answered: the program, or a library of "+
+			"it, may handle that signal (misstep check sends %s) itself, or block it", s.Sent, s.Answered, samplerSignal))
+	}
 }
 
 // judged is the number of a check's samples with a verdict, those without a stack among them.

@@ -2,21 +2,42 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"misstep/app/check"
 )
 
+// shareFlag is a share, as a number or in percent.
+type shareFlag float64
+
+// UnmarshalText parses a share.
+func (s *shareFlag) UnmarshalText(text []byte) error {
+	number, percent := strings.CutSuffix(strings.TrimSpace(string(text)), "%")
+	value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if percent {
+		value /= 100
+	}
+	if err != nil || !(value >= 0 && value <= 1) {
+		return fmt.Errorf("%q: expected a share from 0 to 1, or from 0%% to 100%%", text)
+	}
+	*s = shareFlag(value)
+	return nil
+}
+
 type checkCommand struct {
 	Profiler profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler"`
-	Checks   []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE],…"`
+	Checks   []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
 	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost."`
+	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command."`
+	Budget   shareFlag     `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 5%; 0 leaves them their share of entries, whatever that costs." default:"5%" placeholder:"SHARE"`
 	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented." default:"1" placeholder:"SHARE"`
-	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN,…"`
-	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN,…"`
+	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN"`
+	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN"`
 	Interval time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
 	Seed     uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
 	For      time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time." placeholder:"DURATION"`
@@ -39,9 +60,13 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	if len(command) == 0 {
 		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, such as java -jar app.jar")}
 	}
-	report, err := check.Run(ctx, check.Options{
-		Installation: e.installation(), Command: command, Selection: c.selection(), For: c.For, Out: c.Out,
-		Stdin: os.Stdin, Stdout: e.stdout, Stderr: e.stderr, Logger: e.warnings(),
+	run := check.Run
+	if c.AllJVMs {
+		run = check.RunAll
+	}
+	report, err := run(ctx, check.Options{
+		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: float64(c.Budget),
+		For: c.For, Out: c.Out, Stdin: os.Stdin, Stdout: e.stdout, Stderr: e.stderr, Logger: e.warnings(),
 	})
 	if err != nil {
 		code := exitOwn
@@ -53,10 +78,7 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 		return &exitError{code: code, err: err}
 	}
 	if c.JSON {
-		enc := json.NewEncoder(e.stderr)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		err = enc.Encode(report)
+		err = writeJSON(e.stderr, report)
 	} else {
 		renderCheck(e.stderr, report)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -18,11 +19,19 @@ const screenBugs = 8
 // renderCheck prints what was found in a program: at most a screenful.
 func renderCheck(w io.Writer, r *check.Report) {
 	width, _ := sizeOf(w)
-	head := fmt.Sprintf("%s on %s: %s", strings.Join(r.Command, " "), buildOf(r.JDK), ended(r))
+	head := strings.Join(r.Command, " ")
+	if head == "" {
+		head = "the program"
+	}
+	if version := buildOf(r.JDK); version != "" {
+		head += " on " + version
+	}
+	head += ": " + ended(r)
 	fmt.Fprintln(w)
 	for _, line := range wrap(head, "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
 	}
+	renderJVMs(w, r.JVMs)
 	var rows [][]string
 	for _, c := range r.Checks {
 		rows = append(rows, []string{
@@ -66,6 +75,49 @@ func renderCheck(w io.Writer, r *check.Report) {
 	}
 }
 
+// screenJVMs is the number of JVMs that a screen shows.
+const screenJVMs = 10
+
+// renderJVMs prints a line for each JVM of a command: first those with findings, then those that checked most.
+func renderJVMs(w io.Writer, jvms []*check.Report) {
+	if len(jvms) == 0 {
+		return
+	}
+	judged := func(r *check.Report) (n uint64) {
+		for _, c := range r.Checks {
+			n += c.Match + c.Mismatch
+		}
+		return n
+	}
+	order := slices.Clone(jvms)
+	slices.SortStableFunc(order, func(a, b *check.Report) int {
+		return cmp.Or(cmp.Compare(len(b.Bugs), len(a.Bugs)), cmp.Compare(judged(b), judged(a)))
+	})
+	var rows [][]string
+	for _, r := range order[:min(len(order), screenJVMs)] {
+		var ids []string
+		for _, b := range r.Bugs {
+			ids = append(ids, b.ID)
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(r.PID), r.Outcome, fmt.Sprint(judged(r)), orDash(strings.Join(ids, ",")), buildOf(r.JDK),
+			strings.Join(r.Command, " "),
+		})
+	}
+	renderTable(w, []column{
+		{title: "JVM"},
+		{title: "outcome"},
+		{title: "compared"},
+		{title: "bugs", cut: 16},
+		{title: "JDK", cut: 16, drop: 1},
+		{title: "command", cut: 16},
+	}, rows)
+	if more := len(jvms) - screenJVMs; more > 0 {
+		fmt.Fprintf(w, "and %d more JVMs: --json has all\n", more)
+	}
+	fmt.Fprintln(w)
+}
+
 func renderSpoiling(w io.Writer, r *check.Report) {
 	var rows [][]string
 	for _, b := range r.Bugs[:min(len(r.Bugs), screenBugs)] {
@@ -104,11 +156,20 @@ func buildOf(j check.JDK) string {
 // ended says how a program ended and what it used.
 func ended(r *check.Report) string {
 	how := fmt.Sprintf("exit code %d", r.ExitCode)
-	if r.Signal != 0 {
+	switch {
+	case r.Signal != 0:
 		how = fmt.Sprintf("ended by signal %d", r.Signal)
+	case r.ExitCode < 0:
+		how = "exit code unknown"
 	}
 	if slices.Contains([]string{"crash", "hang"}, r.Outcome) {
 		how += ", " + r.Outcome + ": " + r.Reason
+	}
+	if r.Wall == 0 {
+		return how
+	}
+	if r.Instrumented > 0 {
+		how += fmt.Sprintf(", %d methods instrumented", r.Instrumented)
 	}
 	return fmt.Sprintf("%s, wall %v, cpu %v, %s of memory", how, r.Wall.Round(time.Millisecond), r.CPU.Round(time.Millisecond),
 		humanize.IBytes(r.MaxRSS))

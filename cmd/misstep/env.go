@@ -54,7 +54,12 @@ func (e *env) json(v any) error {
 	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
 		v = []struct{}{} // an empty list is [], not null
 	}
-	enc := json.NewEncoder(e.stdout)
+	return writeJSON(e.stdout, v)
+}
+
+// writeJSON writes a value as JSON indented by two spaces.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)

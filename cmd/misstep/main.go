@@ -30,6 +30,7 @@ type cli struct {
 	Hunt        huntCommand        `cmd:"" help:"Run a campaign on this machine, with coordinator and runners embedded, and write a bundle for each finding."`
 	Run         runCommand         `cmd:"" help:"Run one recipe and print its outcome with the counts of every check."`
 	Check       checkCommand       `cmd:"" help:"Run any Java program as it is and report whether the JVM's stack walkers, and with them its profile, are right."`
+	Outcome     outcomeCommand     `cmd:"" help:"Report what the agent found in a JVM to which it was given by hand."`
 	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle and report how many tries showed it."`
 	Retest      retestCommand      `cmd:"" help:"Repeat findings on other JDK builds: fixed, still there, or at another rate."`
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`

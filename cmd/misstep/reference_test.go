@@ -37,8 +37,8 @@ var jsonValues = []struct{ command, value string }{
 	{"campaign stop", "[CampaignStatus](#campaignstatus)"},
 	{"campaign submit", "`{campaign_id}`"},
 	{"campaign trials", "list of [Trial](#trial)"},
-	{"check", "on stderr, `{command, pid, jdk: {home, feature, version}, exit_code, signal, wall, cpu, max_rss, outcome, reason, checks, profiles, bugs, " +
-		"notes}`: times in nanoseconds; `checks` of `{check, total, match, mismatch, tolerated, unwalkable, void}`, `profiles` of `{check, walker, samples, " +
+	{"check", "on stderr, `{command, pid, jdk: {home, feature, version}, exit_code, signal, wall, cpu, max_rss, " +
+		"instrumented, failed, outcome, reason, checks, profiles, bugs, jvms, notes}`: times in nanoseconds; `checks` of `{check, total, match, mismatch, tolerated, unwalkable, void}`, `profiles` of `{check, walker, samples, " +
 		"wrong, cut_off, lost}`, `bugs` of `{id, known, title, findings, checks, kinds, count, wrong, cut_off}`; shares from 0 to 1"},
 	{"checks", "`{checks, rules, reasons, kinds, codes}`, and the counts when they were asked for"},
 	{"corpus gc", "`{kept, spared, removed, bytes, deleted}`"},
@@ -63,6 +63,7 @@ var jsonValues = []struct{ command, value string }{
 		"`stacks` of `{kind, method, caller, a, b, samples_a, samples_b, low, high, p, q, stack}`"},
 	{"known list", "list of [KnownBug](#knownbug)"},
 	{"known show", "[KnownBug](#knownbug)"},
+	{"outcome", "what `check` prints on stderr; of several JVMs with `jvms`, a list of the same for each, and their sum in all else"},
 	{"pki list", "list of `{serial, kind, names, state, expires, revoked}`; state is valid, expired or revoked"},
 	{"quota list", "list of [QuotaUsage](#quotausage)"},
 	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}, same_schedule}`; same_schedule only in virtual " +

@@ -2,13 +2,16 @@ package jvm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/process"
 	"misstep/runner/scratch"
@@ -23,12 +26,17 @@ type Alongside struct {
 	// Home and Feature are the JVM's JAVA_HOME and feature version.
 	Home    string
 	Feature int
+	// Budget is the share of a thread's CPU time that its entry checks may take, 0 for their share of method entries.
+	Budget float64
 	// Dir is an existing folder, absolute, to which the JVM's user can write.
 	Dir string
 }
 
 // AgentDir is the folder for the agent's files among those of Alongside.Dir.
 const AgentDir = dirAgent
+
+// StatusFile is the name of the agent's flight record in AgentDir.
+const StatusFile = fileStatus
 
 // CrashFile is the name in Alongside.Dir below which Examine looks for the JVM's error file (hs_err).
 const CrashFile = fileCrash
@@ -40,7 +48,9 @@ func (e *Executor) alongside(a Alongside) *trial {
 	if e.Logger == nil {
 		e.Logger = slog.New(slog.DiscardHandler)
 	}
-	return newTrial(e, a.Recipe, &scratch.Folder{Path: a.Dir}, a.Home, a.Feature)
+	t := newTrial(e, a.Recipe, &scratch.Folder{Path: a.Dir}, a.Home, a.Feature)
+	t.budget = a.Budget
+	return t
 }
 
 // Arm makes the folders in a.Dir and returns the arguments by which the JVM runs with the recipe's agent and profiler. They belong
@@ -53,7 +63,7 @@ func (e *Executor) Arm(ctx context.Context, a Alongside) ([]string, error) {
 	if err := t.makeFolders(); err != nil {
 		return nil, err
 	}
-	args := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+	args := preciseFrames()
 	profiled, err := t.profile()
 	if err != nil {
 		return nil, err
@@ -70,6 +80,32 @@ func (e *Executor) Arm(ctx context.Context, a Alongside) ([]string, error) {
 		return nil, err
 	}
 	return append(args, loaded...), nil
+}
+
+// ArmAny returns the arguments by which a JVM of any JDK runs with the recipe's agent, for an environment that several have. Each
+// makes a folder below dir, named by its process, which is an Alongside.Dir. A recipe that needs a profiler, or methods to be
+// instrumented, which takes a patch of the very JDK, is refused.
+func (e *Executor) ArmAny(r *misstepv1.Recipe, dir string) ([]string, error) {
+	if err := e.accepts(r); err != nil {
+		return nil, err
+	}
+	options := agent.OptionsOf(r, filepath.Join(dir, "%p", AgentDir))
+	if options.NeedsMethods() || options.Stacks > 0 || recipe.HasProfiler(r.GetProfiler()) {
+		return nil, errors.New("JVMs of any JDK can be checked without instrumentation and profiler only")
+	}
+	loaded, err := agent.JVMArgs(e.Agent, "", leastFeature, options)
+	if err != nil {
+		return nil, err
+	}
+	return append(preciseFrames(), loaded...), nil
+}
+
+// leastFeature is the oldest JDK that has what arguments for any JDK need.
+const leastFeature = 8
+
+// preciseFrames are the flags without which compiled code has no bytecode index at most instructions.
+func preciseFrames() []string {
+	return []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
 }
 
 // Examine judges what a JVM left in a.Dir; ended says how it ended, and is zero where that is unknown. What the program returned is

@@ -51,8 +51,7 @@ func (t *trial) checked() bool { return recipe.NeedsAgent(t.recipe.GetChecks()) 
 // flags returns the JVM flags of a recipe, the same wherever it runs: those that it may override, then its workload's, then its
 // own.
 func flags(r *misstepv1.Recipe, invocation workloads.Invocation) []string {
-	all := []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
-	all = append(all, invocation.JVMFlags...)
+	all := append(preciseFrames(), invocation.JVMFlags...)
 	return append(all, r.GetJvmFlags()...)
 }
 
@@ -142,6 +141,7 @@ func (t *trial) agent(ctx context.Context) ([]string, error) {
 		identity = t.home
 	}
 	options, patch := agent.OptionsOf(t.recipe, t.path(dirAgent)), ""
+	options.Budget = t.budget
 	if perturb.Of(t.recipe).GetMechanism() == misstepv1.MechanismAgent {
 		options.Plan = t.path(dirAgent, agent.FilePlan)
 	}

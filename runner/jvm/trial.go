@@ -39,6 +39,7 @@ type trial struct {
 	cgroup         *process.Cgroup
 	stdout, stderr *process.Stream
 	jvm            *process.Process
+	budget         float64         // of entry checks, see Alongside.Budget
 	ended          process.Result  // of a JVM that somebody else started
 	session        perturb.Session // nil without a perturbation, and when it has ended
 	schedule       *os.File        // the perturbation's log, nil without one

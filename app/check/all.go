@@ -1,0 +1,153 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"strings"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+	"misstep/runner/process"
+)
+
+// toolOptions is the variable from which every JVM takes options, whoever starts it (JVMTI, "Command-Line Options").
+const toolOptions = "JAVA_TOOL_OPTIONS"
+
+// RunAll runs any command to its end, such as a build's script, with the agent in each JVM that it starts, of whatever JDK. It
+// instruments nothing. It reports as Run does, with a report for each JVM.
+func RunAll(ctx context.Context, o Options) (*Report, error) {
+	path, err := lookUp(o.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	if o.Profiler != nil {
+		return nil, errors.New("--all-jvms: JVMs of any JDK cannot share the options of one profiler: leave --profiler out")
+	}
+	dir, remove, err := folder(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	o.Light = true
+	r, err := o.recipe(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	e, err := executor(o.Installation, dir, o.Logger)
+	if err != nil {
+		return nil, err
+	}
+	args, err := e.ArmAny(r, dir)
+	if err != nil {
+		return nil, err
+	}
+	p := program{path: path, args: o.Command, env: withToolOptions(os.Environ(), args), Options: o}
+	ended, err := p.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := examineAll(context.WithoutCancel(ctx), e, dir)
+	if err != nil {
+		return nil, err
+	}
+	all := merged(list, ended)
+	all.Command, all.PID = o.Command, p.pid
+	return all, nil
+}
+
+// withToolOptions adds options to those that every JVM takes. HotSpot splits them at white space, unless it is in quotes
+// (arguments.cpp, parse_options_buffer).
+func withToolOptions(env, args []string) []string {
+	var words []string
+	var out []string
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, toolOptions+"="); ok {
+			words = append(words, value)
+			continue
+		}
+		out = append(out, e)
+	}
+	for _, a := range args {
+		if strings.ContainsAny(a, " \t'") {
+			a = `"` + a + `"`
+		}
+		words = append(words, a)
+	}
+	return append(out, toolOptions+"="+strings.Join(words, " "))
+}
+
+// merged sums up JVMs: the counts of each check, and the findings of all. Known bugs are those of the first JVM's JDK.
+func merged(list []examined, ended process.Result) *Report {
+	sum := &misstepv1.Outcome{ExitCode: int32(ended.ExitCode), Signal: int32(ended.Signal)} // both are small
+	side := jvm.Alongside{Recipe: &misstepv1.Recipe{}}
+	counts := map[string]*misstepv1.CheckCount{}
+	for i, x := range list {
+		if i == 0 {
+			side = x.side
+		}
+		for _, c := range x.outcome.GetChecks() {
+			if counts[c.GetCheck()] == nil {
+				counts[c.GetCheck()] = &misstepv1.CheckCount{
+					Check: c.GetCheck(), Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{},
+				}
+				sum.Checks = append(sum.Checks, counts[c.GetCheck()])
+			}
+			add(counts[c.GetCheck()], c)
+		}
+		sum.Mismatches = append(sum.Mismatches, x.outcome.GetMismatches()...)
+		if sum.GetCrash() == nil {
+			sum.Crash = x.outcome.GetCrash()
+		}
+	}
+	conclude(sum)
+	r := report(nil, 0, side, sum)
+	r.Wall, r.CPU, r.MaxRSS = ended.Wall, ended.CPU, ended.MaxRSS
+	for _, x := range list {
+		r.JVMs = append(r.JVMs, x.report)
+		r.Notes = append(r.Notes, x.report.Notes...)
+		if x.report.JDK.Version != r.JDK.Version {
+			r.JDK = JDK{Version: "several JDKs"}
+		}
+	}
+	return r
+}
+
+func add(to, c *misstepv1.CheckCount) {
+	to.Total += c.GetTotal()
+	to.Match += c.GetMatch()
+	to.Mismatch += c.GetMismatch()
+	addTo(to.GetTolerated(), c.GetTolerated())
+	addTo(to.GetUnwalkable(), c.GetUnwalkable())
+	addTo(to.GetVoid(), c.GetVoid())
+}
+
+func addTo[K comparable](to, from map[K]uint64) {
+	for key := range maps.Keys(from) {
+		to[key] += from[key]
+	}
+}
+
+// conclude gives several JVMs one outcome: a short one that compared nothing does not make it void.
+func conclude(o *misstepv1.Outcome) {
+	o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, ""
+	for _, c := range o.GetChecks() {
+		compared := c.GetMatch() + c.GetMismatch()
+		for _, n := range c.GetTolerated() {
+			compared += n
+		}
+		if compared == 0 {
+			o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "check "+c.GetCheck()+" compared nothing in any JVM"
+		}
+	}
+	switch {
+	case len(o.GetChecks()) == 0:
+		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "no JVM was started that takes options from "+toolOptions
+	case o.GetCrash() != nil:
+		o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
+		o.Reason = strings.TrimSpace(o.GetCrash().GetError() + " " + o.GetCrash().GetProblematicFrame())
+	case len(o.GetMismatches()) > 0:
+		o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES
+	}
+}

@@ -1,0 +1,96 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"misstep/agent"
+	"misstep/app/local"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
+	"misstep/runner/jvm"
+	"misstep/runner/process"
+)
+
+func TestToolOptions(t *testing.T) {
+	args := []string{"-XX:+X", "-agentpath:/my folder/lib.so=out=/x"}
+	assert.Equal(t, []string{"A=b", `JAVA_TOOL_OPTIONS=-XX:+X "-agentpath:/my folder/lib.so=out=/x"`},
+		withToolOptions([]string{"A=b"}, args))
+	assert.Equal(t, []string{"A=b", "JAVA_TOOL_OPTIONS=-Xmx1g -XX:+X"},
+		withToolOptions([]string{"JAVA_TOOL_OPTIONS=-Xmx1g", "A=b"}, args[:1]), "what the program has there stays")
+}
+
+func one(pid int, version string, o *misstepv1.Outcome) examined {
+	side := jvm.Alongside{Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Version: version}}}
+	return examined{report: report(nil, pid, side, o), outcome: o, side: side}
+}
+
+func counted(match, mismatch uint64) []*misstepv1.CheckCount {
+	return []*misstepv1.CheckCount{
+		{Check: recipe.AsgctGstBracket, Total: match + mismatch + 1, Match: match, Mismatch: mismatch, Void: map[string]uint64{"lost": 1}},
+	}
+}
+
+func TestJVMsAreSummedUp(t *testing.T) {
+	cut := &misstepv1.Mismatch{
+		Check: recipe.AsgctGstBracket, Kind: "truncated", Count: 2, Divergence: 1,
+		Reference: trace("gst", "b", "a"), Suspect: trace("asgct", "b"),
+	}
+	short := &misstepv1.Outcome{Checks: counted(0, 0), Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID}
+	long := &misstepv1.Outcome{
+		Checks: counted(6, 2), Mismatches: []*misstepv1.Mismatch{cut}, Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
+	}
+	r := merged([]examined{one(1, "17", short), one(2, "17", long)}, process.Result{ExitCode: 5})
+	assert.Equal(t, "mismatches", r.Outcome)
+	assert.Equal(t, 5, r.ExitCode)
+	require.Len(t, r.JVMs, 2)
+	assert.Equal(t, "void", r.JVMs[0].Outcome)
+	require.Len(t, r.Checks, 1)
+	assert.Equal(t, Count{
+		Check: recipe.AsgctGstBracket, Total: 10, Match: 6, Mismatch: 2, Tolerated: map[string]uint64{},
+		Unwalkable: map[int32]uint64{}, Void: map[string]uint64{"lost": 2},
+	}, r.Checks[0])
+	require.Len(t, r.Bugs, 1)
+	assert.InEpsilon(t, 0.25, r.Bugs[0].CutOff, 1e-9)
+	assert.Equal(t, "17", r.JDK.Version)
+
+	r = merged([]examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}, process.Result{})
+	assert.Equal(t, "clean", r.Outcome, "a short JVM does not make all of it void")
+	assert.Equal(t, "several JDKs", r.JDK.Version)
+	assert.False(t, merged([]examined{one(1, "17", short)}, process.Result{}).Proved())
+	r = merged(nil, process.Result{})
+	assert.False(t, r.Proved())
+	assert.Contains(t, r.Reason, "no JVM was started")
+}
+
+func TestFoldersThatAreNotTheAgents(t *testing.T) {
+	dir := t.TempDir()
+	artefacts := filepath.Join(dir, "agent-artefacts")
+	write(t, filepath.Join(artefacts, agent.LibraryName))
+	write(t, filepath.Join(artefacts, agent.JarName))
+	i := local.Installation{Home: filepath.Join(dir, "home"), AgentDir: artefacts}
+	_, err := Left(t.Context(), i, dir, nil)
+	require.ErrorContains(t, err, "has no agent/jvm.txt of the agent")
+
+	about := filepath.Join(dir, "seen", jvm.AgentDir, agent.FileAbout)
+	write(t, about)
+	_, err = Left(t.Context(), i, filepath.Join(dir, "seen"), nil)
+	require.ErrorContains(t, err, "was cut off")
+
+	text := "pid=7\nversion=OpenJDK (17)\nhome=/none\ncommand=Main\noptions=out=/x,gst-asgct=0,shadow-gst=0,asgct-shadow=0\n"
+	require.NoError(t, os.WriteFile(about, []byte(text), 0o600))
+	r, err := Left(t.Context(), i, filepath.Join(dir, "seen"), nil)
+	require.NoError(t, err)
+	assert.False(t, r.Proved(), "the agent left no flight record")
+	require.Len(t, r.Checks, 1)
+	assert.Equal(t, recipe.Liveness, r.Checks[0].Check)
+	assert.Equal(t, -1, r.ExitCode)
+
+	write(t, filepath.Join(dir, "seen", FileRecipe))
+	_, err = Left(t.Context(), i, filepath.Join(dir, "seen"), nil)
+	require.ErrorContains(t, err, "recipe.json")
+}

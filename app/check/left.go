@@ -1,0 +1,132 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"misstep/agent"
+	"misstep/app/local"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+	"misstep/runner/process"
+	"misstep/runner/provision"
+)
+
+// FileRecipe is the name of what was checked, as canonical JSON, in the folder Options.Out.
+const FileRecipe = "recipe.json"
+
+// maxJVMs bounds the JVMs of one folder that are examined.
+const maxJVMs = 4096
+
+// Left judges what the agent left in a folder: in dir/agent, or of several JVMs in dir/NAME/agent.
+func Left(ctx context.Context, i local.Installation, dir string, logger *slog.Logger) (*Report, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("find folder %s: %w", dir, err)
+	}
+	dir = abs
+	e, err := executor(i, dir, logger)
+	if err != nil {
+		return nil, err
+	}
+	unknown := process.Result{ExitCode: -1}
+	side, about, err := sideOf(dir)
+	switch {
+	case err == nil:
+		one, err := examine(ctx, e, side, about, unknown)
+		return one.report, err
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	list, err := examineAll(ctx, e, dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("%s has no %s/%s of the agent, nor has a folder in it: name the folder above that of its option out",
+			dir, jvm.AgentDir, agent.FileAbout)
+	}
+	return merged(list, unknown), nil
+}
+
+// examined is one JVM with what it did.
+type examined struct {
+	report  *Report
+	outcome *misstepv1.Outcome
+	side    jvm.Alongside
+}
+
+// examineAll judges every JVM that left something in a folder of dir, in the order of their processes.
+func examineAll(ctx context.Context, e *jvm.Executor, dir string) (list []examined, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*", jvm.AgentDir, agent.FileAbout))
+	if err != nil {
+		return nil, fmt.Errorf("find JVMs in %s: %w", dir, err)
+	}
+	for _, name := range names[:min(len(names), maxJVMs)] {
+		side, about, err := sideOf(filepath.Dir(filepath.Dir(name)))
+		if err != nil {
+			return nil, err
+		}
+		one, err := examine(ctx, e, side, about, process.Result{ExitCode: -1})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	slices.SortStableFunc(list, func(a, b examined) int { return a.report.PID - b.report.PID })
+	return list, nil
+}
+
+func examine(ctx context.Context, e *jvm.Executor, side jvm.Alongside, about agent.About, ended process.Result) (examined, error) {
+	outcome, err := e.Examine(ctx, side, ended)
+	if err != nil {
+		return examined{}, err
+	}
+	r := report(strings.Fields(about.Command), about.PID, side, outcome)
+	status, err := agent.ReadStatus(filepath.Join(side.Dir, jvm.AgentDir, jvm.StatusFile))
+	if err == nil {
+		r.observe(status)
+	}
+	if err == nil && status.Started && !status.Ended {
+		r.Notes = append(r.Notes, "JVM "+strconv.Itoa(about.PID)+" has not shut down in order: it runs still, or was killed")
+	}
+	return examined{r, outcome, side}, nil
+}
+
+// sideOf reads what was checked in a JVM. For a folder that the agent did not write it wraps fs.ErrNotExist.
+func sideOf(dir string) (jvm.Alongside, agent.About, error) {
+	about, err := agent.ReadAbout(filepath.Join(dir, jvm.AgentDir, agent.FileAbout))
+	if err != nil {
+		return jvm.Alongside{}, about, err
+	}
+	side := jvm.Alongside{Home: about.Home, Dir: dir, Recipe: &misstepv1.Recipe{}}
+	side.Feature, err = provision.FeatureOf(about.Home)
+	if err != nil {
+		side.Feature = 0 // only recordings are judged by it, and those are beside a recipe
+	}
+	text, err := os.ReadFile(filepath.Join(dir, FileRecipe))
+	switch {
+	case err == nil:
+		if err := protojson.Unmarshal(text, side.Recipe); err != nil {
+			return side, about, fmt.Errorf("read %s: %w", filepath.Join(dir, FileRecipe), err)
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		for _, name := range about.Checks() {
+			side.Recipe.Checks = append(side.Recipe.Checks, &misstepv1.Check{Name: name})
+		}
+		side.Recipe.Jdk = &misstepv1.Jdk{Version: about.Version}
+	default:
+		return side, about, fmt.Errorf("read what was checked: %w", err)
+	}
+	return side, about, nil
+}
