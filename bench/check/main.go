@@ -1,5 +1,5 @@
 // Command check measures what misstep check costs real programs: the CPU time of each alone, under misstep check --light, with
-// instrumentation alone and with the default checks, side by side in one run. PROGRAMS=javac,h2 and JDKS=jdk17,jdk25 narrow that down.
+// instrumentation alone and with the default checks, side by side in one run. PROGRAMS=javac,h2 and JDKS=jdk17 narrow it down.
 package main
 
 import (
@@ -102,7 +102,7 @@ func worst(cells []*cell, variant string) float64 {
 
 func table(cells []*cell) bench.Table {
 	t := bench.Table{
-		Title:   fmt.Sprintf("CPU time and largest resident set compared with the program alone; medians of up to %d rounds",
+		Title: fmt.Sprintf("CPU time and largest resident set compared with the program alone; medians of up to %d rounds",
 			rounds),
 		Columns: []string{"program", "JDK", "alone"},
 	}

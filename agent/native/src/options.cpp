@@ -242,8 +242,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       return "unknown option " + std::string(key) +
              ": expected one of out, seed, methods, include, exclude, only, jfr, perturb, " MISSTEP_CHECK_OPTIONS
              ", budget, reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, stacks, "
-             "depth, "
-             "evidence, max-mismatches";
+             "depth, evidence, max-mismatches";
     }
   }
   if (o->out.empty()) return "option out is missing: expected out=FOLDER";
