@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -43,10 +45,17 @@ func submission(trials uint64) *misstepv1.SubmitCampaignRequest {
 	return r
 }
 
-// feed keeps enough campaigns of a size running that no runner lacks work, until ctx ends. done returns the number of results so
-// far.
-func feed(ctx context.Context, c fleet.Config, size uint64, done func() uint64) error {
-	conn, err := grpc.NewClient("passthrough:"+c.Addresses[0], grpc.WithTransportCredentials(credentials.NewTLS(c.TLS)))
+// feed keeps enough campaigns of a size running that no runner lacks work, until ctx ends. token says who submits them, where the
+// coordinator asks. done returns the number of results so far.
+func feed(ctx context.Context, c fleet.Config, token string, size uint64, done func() uint64) error {
+	secure := insecure.NewCredentials()
+	if c.TLS != nil {
+		secure = credentials.NewTLS(c.TLS)
+	}
+	if token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
+	}
+	conn, err := grpc.NewClient("passthrough:"+c.Addresses[0], grpc.WithTransportCredentials(secure))
 	if err != nil {
 		return fmt.Errorf("connect to the coordinator: %w", err)
 	}

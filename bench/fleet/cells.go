@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"misstep/bench"
+	"misstep/runner/sim/fleet"
 )
 
 // cell is one measurement.
@@ -19,6 +20,8 @@ type cell struct {
 	Size, Filled, Stored uint64
 	// Observed is what the coordinator measures and exports of itself.
 	Observed string `json:",omitempty"`
+	// Guarded says whom the coordinator lets in, where it is the command's; see guardedBy.
+	Guarded string `json:",omitempty"`
 	// PerSecond are results with their next leases.
 	PerSecond float64
 	P50, P99  time.Duration
@@ -69,6 +72,11 @@ func (r *results) measure(ctx context.Context, dir string) error {
 		}
 		if stock == 0 && r.options.observed {
 			if err := r.measureObserved(ctx, all[0]); err != nil {
+				return err
+			}
+		}
+		if stock == 0 && r.options.guarded && !all[0].volatile() {
+			if err := r.measureGuarded(ctx, all[0]); err != nil {
 				return err
 			}
 		}
@@ -143,7 +151,8 @@ func (r *results) add(ctx context.Context, db database, c cell) (err error) {
 	}
 	bench.Note("%s × %d, %d runners, campaigns of %d, %d stored%s: %.0f a second, p50 %v, p99 %v, a call %v of the coordinator, "+
 		"%v of the runner, %.2f processors elsewhere", c.Store, c.Coordinators, c.Runners, c.Size, c.Stored,
-		prefixed(", observed: ", c.Observed), c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU, c.Elsewhere)
+		prefixed(", observed: ", c.Observed)+prefixed(", guarded by: ", c.Guarded), c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU,
+		c.Elsewhere)
 	r.Cells = append(r.Cells, c)
 	return nil
 }
@@ -166,6 +175,11 @@ func (c *cell) measure(ctx context.Context, url, profiles string) (err error) {
 	if c.Size == filledSize {
 		s.Size = 0 // there is enough to do
 	}
+	if c.Guarded == guardedByAll {
+		if s.Authority, s.AuthorityKey, err = fleet.NewAuthority(); err != nil {
+			return err
+		}
+	}
 	spans := &sink{}
 	if s.Traced {
 		stop, err := spans.serve()
@@ -176,31 +190,33 @@ func (c *cell) measure(ctx context.Context, url, profiles string) (err error) {
 	}
 	for i := range c.Coordinators {
 		p, err := start(ctx, roleCoordinator, settings{
-			Store: url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(profiles, i),
+			Store: url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(profiles, i), Guarded: c.Guarded,
+			Authority: s.Authority, AuthorityKey: s.AuthorityKey,
 		})
 		if err != nil {
 			return err
 		}
 		coordinators = append(coordinators, p)
+		s.Token = p.answer.Token
 		s.Addresses, s.Certificates = append(s.Addresses, p.answer.Address), append(s.Certificates, p.answer.Certificate...)
 	}
 	empty, err := marks(coordinators)
 	if err != nil {
 		return err
 	}
-	fleet, err := start(ctx, roleRunners, s)
+	workers, err := start(ctx, roleRunners, s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, fleet.stop()) }()
-	if err := connected(ctx, fleet, c.Runners); err != nil {
+	defer func() { err = errors.Join(err, workers.stop()) }()
+	if err := connected(ctx, workers, c.Runners); err != nil {
 		return err
 	}
 	before, err := marks(coordinators)
 	if err != nil {
 		return err
 	}
-	runners, err := fleet.mark()
+	runners, err := workers.mark()
 	if err != nil {
 		return err
 	}
@@ -210,7 +226,7 @@ func (c *cell) measure(ctx context.Context, url, profiles string) (err error) {
 		return ctx.Err()
 	case <-time.After(measured):
 	}
-	u, err := fleet.mark()
+	u, err := workers.mark()
 	if err != nil {
 		return err
 	}
@@ -239,7 +255,7 @@ func (c *cell) profile(dir string, i int) string {
 		return ""
 	}
 	name := fmt.Sprintf("%s-%d-runners-%d-stored-%d-%d%s.pprof", c.Store, c.Runners, c.Stored, c.Coordinators, i,
-		prefixed("-", c.Observed))
+		prefixed("-", c.Observed)+prefixed("-", c.Guarded))
 	return filepath.Join(dir, name)
 }
 

@@ -23,6 +23,8 @@ type options struct {
 	profiles string
 	// observed says whether the cost of metrics and traces is measured, too.
 	observed bool
+	// guarded says whether the cost of TLS, authentication and limits is measured, too.
+	guarded bool
 	// keep continues with the stores in files that an earlier run has filled.
 	keep bool
 }
@@ -45,7 +47,8 @@ func readOptions(env func(string) string) (o options, err error) {
 		return o, err
 	}
 	o.stocks, err = numbers(env, "STORED", 0, 0, 1e5, 1e6, 1e7)
-	o.profiles, o.observed, o.keep = env("PROFILES"), env("OBSERVED") != "no", env("KEEP") == "yes"
+	o.profiles, o.keep = env("PROFILES"), env("KEEP") == "yes"
+	o.observed, o.guarded = env("OBSERVED") != "no", env("GUARDED") != "no"
 	return o, err
 }
 

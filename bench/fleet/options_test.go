@@ -14,6 +14,7 @@ func TestOptions(t *testing.T) {
 	}
 	o, err := read(map[string]string{
 		"BUDGET": "3m", "STORES": "postgres,sqlite", "RUNNERS": "1000,100", "STORED": "1e6", "OBSERVED": "no",
+		"GUARDED": "no",
 	})
 	require.NoError(t, err)
 	assert.Equal(t, options{
@@ -22,6 +23,7 @@ func TestOptions(t *testing.T) {
 	o, err = read(nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 100_000, 1_000_000, 10_000_000}, o.stocks)
+	assert.True(t, o.observed && o.guarded)
 	for name, value := range map[string]string{"BUDGET": "x", "STORES": "mysql", "RUNNERS": "0", "STORED": "many"} {
 		_, err := read(map[string]string{name: value})
 		require.ErrorContains(t, err, name+"="+value)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -38,4 +39,28 @@ func TestFlatnessIsMeasuredFromEndToEnd(t *testing.T) {
 	ends := flatness(r.Cells, func(c cell) string { return fmt.Sprint(c.Runners) },
 		func(cell) bool { return true }, func(c cell) bool { return c.Runners == 100 })
 	assert.InDelta(t, 1, ends, 1e-9, "of groups that reach from end to end")
+}
+
+func TestWhatIsLeftIsOfMedians(t *testing.T) {
+	r := &results{options: options{guarded: true}, Bare: map[string]float64{}}
+	goals := func() []bench.Goal { return r.guardedGoals() }
+	for _, g := range goals() {
+		assert.True(t, math.IsNaN(g.Measured))
+		assert.False(t, g.Met())
+	}
+	add := func(guarded string, rate float64, call time.Duration) {
+		r.Cells = append(r.Cells, cell{Store: "sqlite", Guarded: guarded, PerSecond: rate, CPU: call, RunnersCPU: call})
+	}
+	for i, rate := range []float64{100, 1000, 900} {
+		add(guardedByNothing, rate, time.Duration(100+i)*time.Microsecond)
+		add(guardedByAll, rate*0.8, time.Duration(202+2*i)*time.Microsecond)
+	}
+	assert.InDelta(t, 0.8, goals()[0].Measured, 1e-9)
+	assert.InDelta(t, 101.0/204, goals()[1].Measured, 1e-9)
+	assert.False(t, goals()[1].Met())
+	for _, g := range r.goals() {
+		if g.Name == "sqlite: share of bare inserts" {
+			assert.True(t, math.IsNaN(g.Measured), "these cells are not among the others")
+		}
+	}
 }

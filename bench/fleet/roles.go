@@ -35,12 +35,17 @@ type settings struct {
 	Traced       bool          `json:",omitempty"` // runners report spans of their trials
 	Profile      string        `json:",omitempty"` // file for a processor profile
 	Pause        time.Duration `json:",omitempty"`
+	Guarded      string        `json:",omitempty"` // whom a coordinator lets in, see guardedBy
+	Authority    []byte        `json:",omitempty"` // that signs the certificates of runners, in PEM
+	AuthorityKey []byte        `json:",omitempty"`
+	Token        string        `json:",omitempty"` // of whoever submits campaigns
 }
 
 // ready is the first answer of a process.
 type ready struct {
 	Address     string `json:",omitempty"`
 	Certificate []byte `json:",omitempty"`
+	Token       string `json:",omitempty"`
 }
 
 // usage is what a process used since it started, and what it measured since the last mark.
@@ -66,8 +71,11 @@ func role(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("read the settings: %w", err)
 	}
 	start := serve
-	if name == roleRunners {
+	switch {
+	case name == roleRunners:
 		start = work
+	case s.Guarded != "":
+		start = serveGuarded
 	}
 	first, measure, stop, err := start(ctx, s)
 	if err != nil {
@@ -87,17 +95,24 @@ func role(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 
 // work runs simulated runners.
 func work(ctx context.Context, s settings) (ready, func() usage, func(), error) {
-	client, err := fleet.Client(s.Certificates)
-	if err != nil {
-		return ready{}, nil, nil, err
+	config := fleet.Config{Addresses: s.Addresses, Runners: s.Runners, Seed: 1, Pause: s.Pause, Traced: s.Traced}
+	var err error
+	if len(s.Certificates) > 0 {
+		if config.TLS, err = fleet.Client(s.Certificates); err != nil {
+			return ready{}, nil, nil, err
+		}
+	}
+	if len(s.Authority) > 0 {
+		if config.Authority, err = fleet.ParseAuthority(s.Authority, s.AuthorityKey); err != nil {
+			return ready{}, nil, nil, err
+		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var f fleet.Fleet
 	var running sync.WaitGroup
-	config := fleet.Config{Addresses: s.Addresses, TLS: client, Runners: s.Runners, Seed: 1, Pause: s.Pause, Traced: s.Traced}
 	tasks := []func() error{func() error { return f.Run(ctx, config) }}
 	if s.Size > 0 {
-		tasks = append(tasks, func() error { return feed(ctx, config, s.Size, f.Results.Load) })
+		tasks = append(tasks, func() error { return feed(ctx, config, s.Token, s.Size, f.Results.Load) })
 	}
 	for _, task := range tasks {
 		running.Go(func() {

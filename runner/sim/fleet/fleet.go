@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/sim"
@@ -22,8 +23,10 @@ import (
 type Config struct {
 	// Addresses of the coordinators, HOST:PORT; the runners are shared out among them.
 	Addresses []string
-	// TLS of the connections.
+	// TLS of the connections; nil is plain text.
 	TLS *tls.Config
+	// Authority gives each runner a certificate of its own; nil takes the one of TLS, if any.
+	Authority *Authority
 	// Runners is their number; each has a connection of its own.
 	Runners int
 	// Seed of the outcomes.
@@ -53,10 +56,14 @@ func (f *Fleet) Run(ctx context.Context, c Config) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	for i := range c.Runners {
+		id := fmt.Sprintf("sim-%05d", i)
+		secure, err := c.credentials(id)
+		if err != nil {
+			return fmt.Errorf("prepare runner %d: %w", i, err)
+		}
 		// One buffer for each direction of ten thousand connections would be most of the process.
 		conn, err := grpc.NewClient("passthrough:"+c.Addresses[i%len(c.Addresses)],
-			grpc.WithTransportCredentials(credentials.NewTLS(c.TLS)), grpc.WithReadBufferSize(4<<10),
-			grpc.WithWriteBufferSize(4<<10),
+			grpc.WithTransportCredentials(secure), grpc.WithReadBufferSize(4<<10), grpc.WithWriteBufferSize(4<<10),
 			grpc.WithStaticStreamWindowSize(1<<20), grpc.WithStaticConnWindowSize(1<<20))
 		if err != nil {
 			return fmt.Errorf("prepare runner %d: %w", i, err)
@@ -64,10 +71,22 @@ func (f *Fleet) Run(ctx context.Context, c Config) error {
 		running.Go(func() {
 			defer conn.Close()
 			random := rand.New(rand.NewPCG(c.Seed, uint64(i)))
-			f.run(ctx, misstepv1.NewLeaseServiceClient(conn), fmt.Sprintf("sim-%05d", i), c, random)
+			f.run(ctx, misstepv1.NewLeaseServiceClient(conn), id, c, random)
 		})
 	}
 	return nil
+}
+
+// credentials are those of the connection of a runner.
+func (c Config) credentials(id string) (credentials.TransportCredentials, error) {
+	switch {
+	case c.Authority != nil:
+		own, err := c.Authority.Runner(id)
+		return credentials.NewTLS(own), err
+	case c.TLS != nil:
+		return credentials.NewTLS(c.TLS), nil
+	}
+	return insecure.NewCredentials(), nil
 }
 
 // run is the life of one runner.

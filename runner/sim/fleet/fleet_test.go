@@ -2,6 +2,8 @@ package fleet_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/sim/fleet"
@@ -60,6 +63,8 @@ func TestFleetReportsWhatItWasLeased(t *testing.T) {
 	require.NoError(t, f.Run(ctx, fleet.Config{Addresses: []string{listener.Addr().String()}, TLS: client, Runners: 7, Seed: 1}))
 	s.Stop()
 	serving.Wait()
+	g.mu.Lock() // a call may still be answered
+	defer g.mu.Unlock()
 	assert.GreaterOrEqual(t, len(g.results), 300)
 	for id, n := range g.results {
 		assert.Equal(t, 1, n, id)
@@ -69,6 +74,49 @@ func TestFleetReportsWhatItWasLeased(t *testing.T) {
 	assert.Zero(t, f.Failed.Load())
 	assert.Positive(t, f.Latencies.Quantile(0.5))
 	assert.GreaterOrEqual(t, f.Latencies.Quantile(0.99), f.Latencies.Quantile(0.5))
+}
+
+// Each runner shows a certificate of its own, which names it; the coordinator is the authority.
+func TestEachRunnerHasACertificate(t *testing.T) {
+	certificate, key, err := fleet.NewAuthority()
+	require.NoError(t, err)
+	authority, err := fleet.ParseAuthority(certificate, key)
+	require.NoError(t, err)
+	pair, err := tls.X509KeyPair(certificate, key)
+	require.NoError(t, err)
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var mu sync.Mutex
+	named := map[string]string{}
+	g := &granting{results: map[string]int{}, enough: cancel}
+	s := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, ClientCAs: trusted,
+		ClientAuth: tls.RequireAndVerifyClientCert,
+	})), grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		p, _ := peer.FromContext(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		id := r.(*misstepv1.SynchronizeRequest).GetRunner().GetId()
+		named[id] = p.AuthInfo.(credentials.TLSInfo).State.PeerCertificates[0].URIs[0].String()
+		return handle(ctx, r)
+	}))
+	misstepv1.RegisterLeaseServiceServer(s, g)
+	go func() { _ = s.Serve(listener) }()
+	defer s.Stop()
+	var f fleet.Fleet
+	require.NoError(t, f.Run(ctx, fleet.Config{
+		Addresses: []string{listener.Addr().String()}, Authority: authority, Runners: 3, Seed: 1,
+	}))
+	mu.Lock()
+	defer mu.Unlock()
+	require.Len(t, named, 3)
+	for id, uri := range named {
+		assert.Equal(t, "misstep://runner/"+id, uri)
+	}
 }
 
 func TestLatencies(t *testing.T) {
