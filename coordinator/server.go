@@ -165,11 +165,19 @@ const window = 1 << 20
 // Ping is how a server probes silent connections, so that a runner that vanished holds none.
 var Ping = keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}
 
+const (
+	// maxStreams bounds the calls of one connection at a time: each may hold a message.
+	maxStreams = 256
+	// maxHeaders bounds the bytes of a call's headers, of which a credential is the largest part.
+	maxHeaders = 64 << 10
+)
+
 // ServerOptions returns the options that a gRPC server needs to carry a coordinator's services. Clients may probe a silent
 // connection every ten seconds.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessage), grpc.MaxSendMsgSize(MaxMessage),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxHeaderListSize(maxHeaders),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(Ping),
 		// Windows that are measured cost each call a ping, and large buffers for each of ten thousand connections are most of the

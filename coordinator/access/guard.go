@@ -52,7 +52,11 @@ func ServerOptions(o Options) []grpc.ServerOption {
 }
 
 func (g guard) serverOptions() []grpc.ServerOption {
-	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.unary), grpc.ChainStreamInterceptor(g.stream)}
+	all := []grpc.ServerOption{grpc.ChainUnaryInterceptor(g.unary), grpc.ChainStreamInterceptor(g.stream)}
+	if len(g.Authenticators) > 0 {
+		all = append(all, grpc.InTapHandle(g.tap))
+	}
+	return all
 }
 
 // again is the time after which a call that still exchanges messages is held to its credential anew.
@@ -131,7 +135,8 @@ func (s *stream) admit() error {
 	}
 	// Of the stream's own context: ctx has the caller that is to be found anew. What cannot be found out just now, as the store is
 	// away, ends no call that was admitted.
-	_, _, err := s.guard.admit(s.ServerStream.Context(), s.method)
+	anew := context.WithValue(s.ServerStream.Context(), tapped{}, (*Caller)(nil))
+	_, _, err := s.guard.admit(anew, s.method)
 	if code := status.Code(err); code == codes.Unauthenticated || code == codes.PermissionDenied {
 		return err
 	}
@@ -175,6 +180,9 @@ func (g guard) admitTo(ctx context.Context, name string, method Method, project 
 
 // authenticate returns nil when there is no credential.
 func (g guard) authenticate(ctx context.Context) (*Caller, error) {
+	if t, ok := ctx.Value(tapped{}).(*Caller); ok && t != nil {
+		return t, nil
+	}
 	if len(g.Authenticators) == 0 {
 		c := From(context.Background())
 		c.Address = address(ctx)

@@ -76,7 +76,7 @@ func (s *Service) CreateToken(
 func (s *Service) checkNew(c *access.Caller, req *misstepv1.CreateTokenRequest) (time.Duration, error) {
 	if !names.MatchString(req.GetName()) {
 		return 0, status.Errorf(codes.InvalidArgument, "name: expected at most 64 of a-z, 0-9, ., _ and -, beginning with a "+
-			"letter or a digit, got %q", access.Redact(req.GetName()))
+			"letter or a digit, got %.100q", access.Redact(req.GetName()))
 	}
 	wanted, err := grants("grants", req.GetGrants())
 	if err != nil {
