@@ -137,7 +137,7 @@ func Open(
 		who.Limited = metrics.Limited
 	}
 	people := accounts.New(who)
-	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what lacks a role, too
+	options = append(options, access.ServerOptions(place.access(people))...) // after the metrics, which count what lacks a role
 	if place.Limits != nil {
 		options = append(options, place.Limits.ServerOptions()...)
 	}

@@ -54,7 +54,8 @@ func TestARunnerIsWhoItsCertificateSays(t *testing.T) {
 	// Headers with which people and projects are named do not make it somebody else.
 	for _, header := range [][2]string{
 		{"authorization", "Bearer misstep_0000000000_0000000000000000000000000000000000000000000000000000"},
-		{"authorization", "Bearer "}, {"authorization", "Basic YTE6YTE="},
+		{"authorization", "Bearer "},
+		{"authorization", "Basic YTE6YTE="},
 	} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), header[0], header[1])
 		_, err := one.Leases.Synchronize(ctx, &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "vm-1", Slots: 1}})

@@ -144,8 +144,8 @@ func grants(field string, all []*misstepv1.Grant) ([]access.Grant, error) {
 				access.RoleName(g.GetRole()), strings.Join(access.RoleNames(), ", "))
 		}
 		if p := g.GetProject(); p != "" && !names.MatchString(p) {
-			return nil, status.Errorf(codes.InvalidArgument, "%s: %.100q is no name of a project: expected at most 64 of a-z, 0-9, "+
-				"., _ and -, beginning with a letter or a digit", field, p)
+			return nil, status.Errorf(codes.InvalidArgument, "%s: %.100q is no name of a project: expected at most 64 of a-z, "+
+				"0-9, ., _ and -, beginning with a letter or a digit", field, p)
 		}
 		out = append(out, access.Grant{Project: g.GetProject(), Role: g.GetRole()})
 	}
