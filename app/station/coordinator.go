@@ -8,12 +8,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 
@@ -100,12 +98,18 @@ func Open(
 		return nil, err
 	}
 	url := cmp.Or(place.Store, place.Dir)
-	st, err := await(ctx, "database", place.Patience, logger, func() (store.Store, error) {
-		return stores.OpenLogged(ctx, url, logger)
-	})
+	unlock, err := lockStore(url)
 	if err != nil {
 		return nil, err
 	}
+	opened, err := await(ctx, "database", place.Patience, logger, func() (store.Store, error) {
+		return stores.OpenLogged(ctx, url, logger)
+	})
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	st := lockedStore{opened, unlock}
 	config.Shared = stores.Shared(url)
 	if err := os.MkdirAll(place.Dir, 0o755); err != nil {
 		return nil, errors.Join(fmt.Errorf("make folder: %w", err), st.Close())
@@ -261,22 +265,4 @@ func Strategies() []campaign.Strategy {
 		all = append(all, one)
 	}
 	return all
-}
-
-// Lock keeps two hunts out of one folder, without waiting. The kernel releases the lock when the process ends.
-func Lock(dir string) (unlock func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make folder %s: %w", dir, err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w; --dir must be a folder that can be written", dir, err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = errors.New("another hunt is running there; wait for it or choose another --dir")
-		}
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
-	}
-	return func() { _ = f.Close() }, nil
 }

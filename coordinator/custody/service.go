@@ -11,6 +11,7 @@ import (
 	"misstep/coordinator/access"
 	"misstep/coordinator/store"
 	"misstep/corpus"
+	"misstep/corpus/remote"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -71,8 +72,8 @@ func (s *Service) FindMissing(
 	if MayRead(ctx) {
 		return s.CorpusServiceServer.FindMissing(ctx, request)
 	}
-	if len(request.GetDigests()) > maxDigests {
-		return nil, status.Errorf(codes.InvalidArgument, "find missing: at most %d digests per call", maxDigests)
+	if len(request.GetDigests()) > remote.MaxDigests {
+		return nil, status.Errorf(codes.InvalidArgument, "find missing: at most %d digests per call", remote.MaxDigests)
 	}
 	may, err := s.reads(ctx, request.GetDigests()...)
 	if err != nil {
@@ -99,9 +100,6 @@ func (s *Service) FindMissing(
 	}
 	return missing, nil
 }
-
-// maxDigests of one call; corpus.proto has the same bound.
-const maxDigests = 10_000
 
 // Read implements CorpusService.
 func (s *Service) Read(request *misstepv1.ReadRequest, stream grpc.ServerStreamingServer[misstepv1.ReadResponse]) error {
@@ -141,8 +139,8 @@ func (s *Service) SignReads(ctx context.Context, request *misstepv1.SignReadsReq
 	if MayRead(ctx) {
 		return s.CorpusServiceServer.SignReads(ctx, request)
 	}
-	if len(request.GetDigests()) > maxDigests {
-		return nil, status.Errorf(codes.InvalidArgument, "sign reads: at most %d digests per call", maxDigests)
+	if len(request.GetDigests()) > remote.MaxDigests {
+		return nil, status.Errorf(codes.InvalidArgument, "sign reads: at most %d digests per call", remote.MaxDigests)
 	}
 	may, err := s.reads(ctx, request.GetDigests()...)
 	if err != nil {

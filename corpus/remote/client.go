@@ -56,7 +56,7 @@ func (c *client) Missing(ctx context.Context, digests []corpus.Digest) ([]corpus
 	}
 	var missing []corpus.Digest
 	for len(digests) > 0 {
-		n := min(len(digests), maxDigests)
+		n := min(len(digests), MaxDigests)
 		request := &misstepv1.FindMissingRequest{Digests: make([]string, n)}
 		for i, d := range digests[:n] {
 			request.Digests[i] = d.String()

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	chunkSize  = 1 << 20 // bytes of one message, the bound in corpus.proto
-	maxDigests = 10_000  // of one FindMissing, the bound in corpus.proto
+	chunkSize = 1 << 20 // bytes of one message, the bound in corpus.proto
 
 	sizeHeader = "misstep-blob-size" // response header of Read: the blob's bytes in decimal
 
@@ -32,6 +31,9 @@ const (
 	reasonSize    = "TOO_LARGE"
 	reasonNoSpace = "NO_SPACE"
 )
+
+// MaxDigests is the greatest number of digests of one FindMissing, the bound in corpus.proto.
+const MaxDigests = 10_000
 
 // Option configures a server.
 type Option func(*server)
@@ -73,8 +75,8 @@ func NewServer(store corpus.Store, options ...Option) misstepv1.CorpusServiceSer
 }
 
 func (s *server) FindMissing(ctx context.Context, request *misstepv1.FindMissingRequest) (*misstepv1.FindMissingResponse, error) {
-	if n := len(request.GetDigests()); n > maxDigests {
-		return nil, status.Errorf(codes.InvalidArgument, "find missing: %d digests, at most %d per call", n, maxDigests)
+	if n := len(request.GetDigests()); n > MaxDigests {
+		return nil, status.Errorf(codes.InvalidArgument, "find missing: %d digests, at most %d per call", n, MaxDigests)
 	}
 	digests, err := parseAll(request.GetDigests())
 	if err != nil {

@@ -43,6 +43,21 @@ func Shared(url string) bool {
 	return m != nil && (m[1] == "postgres" || m[1] == "postgresql")
 }
 
+// Database returns the path of the database file that a URL names; empty for stores that are none.
+func Database(url string) string {
+	m := scheme.FindStringSubmatch(url)
+	switch {
+	case m != nil && m[1] == "sqlite":
+		return m[2]
+	case m != nil || url == "":
+		return ""
+	}
+	if info, err := os.Stat(url); err == nil && !info.IsDir() {
+		return url
+	}
+	return File(url)
+}
+
 // HasPassword reports whether a URL of a store contains a password, which others on this machine see in the list of processes.
 func HasPassword(url string) bool { return Redacted(url) != url }
 
