@@ -191,6 +191,9 @@ func (s *Server) StopCampaign(ctx context.Context, req *misstepv1.StopCampaignRe
 		if err != nil {
 			return err
 		}
+		if err := stopProbes(tx, c, now); err != nil {
+			return err
+		}
 		return s.queue.Stop(tx, c, now)
 	})
 	if err != nil {

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -28,7 +31,9 @@ const (
 )
 
 // startRetests puts the first tries of every reproducer on a new build into the queue, and returns how many reproducers there are.
-func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.CatalogueEntry, now time.Time) (uint32, error) {
+func (s *Server) startRetests(
+	tx store.Tx, of *misstepv1.Schedule, e *misstepv1.CatalogueEntry, now time.Time,
+) (uint32, error) {
 	all, err := tx.Reproductions(false)
 	if err != nil {
 		return 0, err
@@ -37,7 +42,7 @@ func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.Catalog
 	id := s.newID(store.RetestPrefix, 6)
 	n, seen := uint32(0), map[string]bool{}
 	submission := &misstepv1.SubmitCampaignRequest{
-		Campaign: &misstepv1.Campaign{Name: "retest-" + e.GetName()}, Jdks: []*misstepv1.Jdk{on}, ScheduleId: schedule,
+		Campaign: &misstepv1.Campaign{Name: "retest-" + e.GetName()}, Jdks: []*misstepv1.Jdk{on}, ScheduleId: of.GetId(),
 	}
 	for _, r := range all { // newest first
 		reproducer := r.GetReproducer()
@@ -52,7 +57,7 @@ func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.Catalog
 			tries = maxRetestTries
 		}
 		row := &misstepv1.Retest{
-			Id: retestID(id, n), ScheduleId: schedule, FindingId: r.GetSpec().GetFindingId(), ReproductionId: r.GetId(), Jdk: on,
+			Id: retestID(id, n), ScheduleId: of.GetId(), FindingId: r.GetSpec().GetFindingId(), ReproductionId: r.GetId(), Jdk: on,
 			Started: timestamppb.New(now), Planned: uint32(tries), Known: reliability(known), // at most maxRetestTries
 		}
 		submission.Workloads = append(submission.Workloads, reproducer.GetRecipe().GetWorkload()) // kept while this runs
@@ -67,7 +72,7 @@ func (s *Server) startRetests(tx store.Tx, schedule string, e *misstepv1.Catalog
 	s.config.Logger.Info("reproducers are repeated on a new build", slog.String("jdk", e.GetName()),
 		slog.Int("reproducers", int(n)), slog.String("retest", id))
 	return n, queue.Begin(tx, &store.Campaign{
-		ID: id, Probes: true, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
+		ID: id, Owner: of.GetOwner(), Probes: true, State: misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, Submitted: now,
 		Tally: &misstepv1.CampaignStatus{}, Submission: submission,
 	})
 }
@@ -148,6 +153,32 @@ func conclude(row *misstepv1.Retest, now time.Time) {
 	v := retest.Judge(known, count, retestConfidence)
 	row.Now = reliability(count)
 	row.Verdict, row.P, row.Needed, row.Ended = string(v.State), v.P, v.Needed, timestamppb.New(now)
+}
+
+// stopProbes ends what waits for the probes of a campaign that is stopped: the retests of a build get the verdicts of the tries that
+// ended. A reproduction has a command of its own.
+func stopProbes(tx store.Tx, c *store.Campaign, now time.Time) error {
+	if !c.Probes || c.State != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
+		return nil
+	}
+	if !strings.HasPrefix(c.ID, store.RetestPrefix) {
+		return status.Errorf(codes.FailedPrecondition, "%s is a reproduction: `misstep reproduce cancel %s` ends it", c.ID, c.ID)
+	}
+	all, err := tx.Retests()
+	if err != nil {
+		return err
+	}
+	for _, row := range all {
+		if !strings.HasPrefix(row.GetId(), c.ID+"/") || row.GetEnded() != nil {
+			continue
+		}
+		row.Planned, row.Trouble = row.GetDone(), "stopped"
+		conclude(row, now)
+		if err := tx.PutRetest(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endRetests ends the campaign of the retests of a build when none of its tries waits or runs.

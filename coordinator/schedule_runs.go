@@ -153,7 +153,7 @@ func (s *Server) runForNewJDKIn(tx store.Tx, e *misstepv1.CatalogueEntry, now ti
 		}
 		if one.GetRetest() && !retested {
 			retested = true // once for a build, however many schedules ask for it
-			if made.Retested, err = s.startRetests(tx, one.GetId(), e, now); err != nil {
+			if made.Retested, err = s.startRetests(tx, one, e, now); err != nil {
 				return nil, err
 			}
 		}

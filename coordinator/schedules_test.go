@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"slices"
 	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -323,4 +324,36 @@ func TestNewBuildsAreRetested(t *testing.T) {
 	for recipe, n := range l.ran {
 		assert.Equal(t, 1, n, "%s was run twice", recipe)
 	}
+
+	// Whoever made the schedule may stop the retests of a build; what was to come is not waited for.
+	s.stock("pr-stopped", "pr-stopped")
+	var id string
+	require.NoError(t, s.store.View(t.Context(), func(tx store.Tx) error {
+		running, err := tx.Campaigns(true)
+		for _, c := range running {
+			if c.Probes {
+				id = c.ID
+			}
+		}
+		return err
+	}))
+	require.True(t, strings.HasPrefix(id, store.RetestPrefix), id)
+	stop := &misstepv1.StopCampaignRequest{CampaignId: id}
+	_, err = s.StopCampaign(person(t.Context(), "ben", hunter), stop)
+	assert.Equal(t, codes.PermissionDenied, status.Code(err))
+	_, err = s.StopCampaign(person(t.Context(), "anna", hunter), stop)
+	require.NoError(t, err)
+	list, err := s.ListRetests(t.Context(), &misstepv1.ListRetestsRequest{FindingId: finding})
+	require.NoError(t, err)
+	stopped := list.GetRetests()[0]
+	assert.Equal(t, "pr-stopped", stopped.GetJdk().GetName())
+	assert.NotNil(t, stopped.GetEnded())
+	assert.Equal(t, "stopped", stopped.GetTrouble())
+	got, err := s.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: id})
+	require.NoError(t, err)
+	assert.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_STOPPED, got.GetCampaign().GetState())
+	again, err := s.StartReproduction(t.Context(), &misstepv1.StartReproductionRequest{FindingId: finding, Seed: 2})
+	require.NoError(t, err)
+	_, err = s.StopCampaign(t.Context(), &misstepv1.StopCampaignRequest{CampaignId: again.GetReproductionId()})
+	require.ErrorContains(t, err, "misstep reproduce cancel "+again.GetReproductionId())
 }

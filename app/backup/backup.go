@@ -32,6 +32,8 @@ type Report struct {
 	Bytes         int64
 	// Lost are blobs that rows refer to and that were not there any more.
 	Lost []string
+	// Damaged are blobs of a backup that are not there or have other bytes, so that the restored folder lacks them.
+	Damaged []string
 	// Bucket that the blobs stay in; empty when they are copied.
 	Bucket string
 }
@@ -96,7 +98,7 @@ func makeBackup(ctx context.Context, dir, url, to string) (report Report, err er
 		if err != nil {
 			return report, err
 		}
-		if err := copyBlobs(ctx, blobs, target, m.blobs, &report); err != nil {
+		if err := copyBlobs(ctx, blobs, target, m.blobs, false, &report); err != nil {
 			return report, err
 		}
 		if err := copyIndex(ctx, blobs, station.BlobsPath(to)); err != nil {
@@ -169,30 +171,40 @@ func present(
 	return slices.DeleteFunc(there, func(d corpus.Digest) bool { return absent[d] }), lost, nil
 }
 
-// copyBlobs copies the blobs that a corpus lacks; each is verified.
-func copyBlobs(ctx context.Context, from corpus.Opener, to corpus.Store, digests []corpus.Digest, report *Report) error {
+// copyBlobs copies the blobs that a corpus lacks; each is verified. One that is damaged is an error, but while restoring, when the
+// others are worth having, it is reported only.
+func copyBlobs(
+	ctx context.Context, from corpus.Opener, to corpus.Store, digests []corpus.Digest, restoring bool, report *Report,
+) error {
 	missing, err := to.Missing(ctx, digests)
 	if err != nil {
 		return err
 	}
-	sizes := make([]int64, len(missing))
+	sizes, damaged := make([]int64, len(missing)), make([]bool, len(missing))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(copiers)
 	for i, d := range missing {
 		group.Go(func() error {
 			r, _, err := from.Open(ctx, d)
-			if err != nil {
-				return err
+			if err == nil {
+				_, sizes[i], err = to.Put(ctx, r, d)
+				err = errors.Join(err, r.Close())
 			}
-			defer r.Close()
-			_, sizes[i], err = to.Put(ctx, r, d)
+			if restoring && isDamage(err) {
+				damaged[i] = true
+				return nil
+			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	for _, size := range sizes {
+	for i, size := range sizes {
+		if damaged[i] {
+			report.Damaged = append(report.Damaged, missing[i].String())
+			continue
+		}
 		report.Copied++
 		report.Bytes += size
 	}

@@ -272,11 +272,6 @@ func TestADamagedBackupIsRefused(t *testing.T) {
 			data[len(data)/2] ^= 1
 			require.NoError(t, os.WriteFile(name, data, 0o644))
 		},
-		"blob not found": func() {
-			names, err := filepath.Glob(filepath.Join(to, "blobs", "??", "*"))
-			require.NoError(t, err)
-			require.NoError(t, os.Remove(names[0]))
-		},
 	}
 	backups := map[string][]byte{}
 	require.NoError(t, filepath.WalkDir(to, func(path string, e os.DirEntry, err error) error {
@@ -391,4 +386,29 @@ func TestARestoreThatBrokeOffIsContinued(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, report.Copied, "the blobs were there")
 	hunt(t, dir, func(_ context.Context, st *station.Station, id string) { assert.NotZero(t, resultOf(t, st, id).trials) })
+}
+
+// A blob that is missing or has other bytes does not keep the rest from being restored.
+func TestDamagedBlobsAreNamed(t *testing.T) {
+	_, to := small(t)
+	names, err := filepath.Glob(filepath.Join(to, "blobs", "??", "*"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(names), 2)
+	require.NoError(t, os.Remove(names[0]))
+	data, err := os.ReadFile(names[1])
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(names[1], 0o644))
+	data[0] ^= 1
+	require.NoError(t, os.WriteFile(names[1], data, 0o644))
+	dir := filepath.Join(t.TempDir(), "new")
+	report, err := backup.Restore(t.Context(), to, dir)
+	require.NoError(t, err)
+	var want []string
+	for _, name := range names[:2] {
+		want = append(want, "sha256:"+filepath.Base(name))
+		assert.NoFileExists(t, filepath.Join(dir, "blobs", filepath.Base(filepath.Dir(name)), filepath.Base(name)))
+	}
+	assert.ElementsMatch(t, want, report.Damaged)
+	assert.Equal(t, report.Blobs-2, report.Copied)
+	require.NoError(t, station.CheckDir(dir))
 }

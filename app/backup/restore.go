@@ -17,7 +17,8 @@ import (
 )
 
 // Restore makes the folder of a coordinator of the backup in the folder from. dir must be new or empty. Everything is verified, and
-// the store comes last: when it is interrupted, the same call continues, and until then nobody else opens the folder.
+// the store comes last: when it is interrupted, the same call continues, and until then nobody else opens the folder. Blobs that are
+// damaged are left out and named in the report.
 func Restore(ctx context.Context, from, dir string) (Report, error) {
 	report, err := restore(ctx, from, dir)
 	if err != nil {
@@ -50,7 +51,7 @@ func restore(ctx context.Context, from, dir string) (report Report, err error) {
 	}
 	if m.bucket == "" {
 		source := station.BlobsPath(from)
-		if err := copyBlobs(ctx, localdir.Reader(source), blobs, m.blobs, &report); err != nil {
+		if err := copyBlobs(ctx, localdir.Reader(source), blobs, m.blobs, true, &report); err != nil {
 			return report, err
 		}
 		if err := copyIndex(ctx, index.Folder(source), station.BlobsPath(dir)); err != nil {
@@ -69,6 +70,12 @@ func restore(ctx context.Context, from, dir string) (report Report, err error) {
 		return report, err
 	}
 	return report, os.Remove(stores.RestoringFile(dir))
+}
+
+// isDamage reports whether an error says that a blob is not what it should be, and not that it cannot be read now.
+func isDamage(err error) bool {
+	_, differs := errors.AsType[*corpus.MismatchError](err)
+	return differs || errors.Is(err, corpus.ErrNotFound)
 }
 
 // restoreStore copies a file with a digest, which becomes visible whole.

@@ -18,6 +18,7 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
+	"misstep/internal/testenv/pgtest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -156,12 +157,11 @@ func TestNoSecondStore(t *testing.T) {
 
 // Several coordinators that start at once on one store and one place agree.
 func TestCoordinatorsClaimTogether(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, stores.Create(t.Context(), dir))
+	dir, shared := t.TempDir(), pgtest.Database(t)
 	errs := make(chan error)
 	for range 4 {
 		go func() {
-			c, err := station.Open(t.Context(), station.Place{Dir: dir}, coordinator.Config{}, share.Policy{})
+			c, err := station.Open(t.Context(), station.Place{Dir: dir, Store: shared}, coordinator.Config{}, share.Policy{})
 			if err == nil {
 				err = c.Close()
 			}

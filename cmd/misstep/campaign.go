@@ -164,7 +164,7 @@ func (c *campaignShow) Run(ctx context.Context, e *env) error {
 
 type campaignStop struct {
 	coordinatorFlags
-	ID   string `arg:"" help:"Campaign id or a prefix of it."`
+	ID   string `arg:"" help:"Campaign id or a prefix of it; RT… ends the retests of a build."`
 	JSON bool   `help:"Print the campaign as it is then."`
 }
 

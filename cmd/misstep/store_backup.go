@@ -27,7 +27,7 @@ func (c *storeBackup) Run(ctx context.Context, e *env) error {
 type storeRestore struct {
 	From string `arg:"" help:"Folder of a backup." type:"path" placeholder:"FROM"`
 	Dir  string `arg:"" help:"Folder for a coordinator, without a store." type:"path" placeholder:"DIR"`
-	JSON bool   `help:"Print {blobs, copied, bytes, lost, bucket}."`
+	JSON bool   `help:"Print {blobs, copied, bytes, lost, damaged, bucket}."`
 }
 
 // Run restores.
@@ -36,7 +36,14 @@ func (c *storeRestore) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	return printBackup(e, report, c.JSON)
+	if err := printBackup(e, report, c.JSON); err != nil {
+		return err
+	}
+	if n := len(report.Damaged); n > 0 {
+		return &exitError{code: exitFound, err: fmt.Errorf("%s of the backup %s damaged and not restored: evidence and trees that need "+
+			"them cannot be read; a second backup may have them", plural(n, "blob"), map[bool]string{true: "is", false: "are"}[n == 1])}
+	}
+	return nil
 }
 
 func printBackup(e *env, r backup.Report, asJSON bool) error {
@@ -49,8 +56,10 @@ func printBackup(e *env, r backup.Report, asJSON bool) error {
 			Copied int      `json:"copied"`
 			Bytes  int64    `json:"bytes"`
 			Lost   []string `json:"lost"`
-			Bucket string   `json:"bucket"`
-		}{r.Blobs, r.Copied, r.Bytes, r.Lost, r.Bucket})
+			// Damaged is of restore only.
+			Damaged []string `json:"damaged,omitempty"`
+			Bucket  string   `json:"bucket"`
+		}{r.Blobs, r.Copied, r.Bytes, r.Lost, r.Damaged, r.Bucket})
 	}
 	where := fmt.Sprintf("%d of them (%d bytes) copied", r.Copied, r.Bytes)
 	if r.Bucket != "" {
@@ -59,19 +68,22 @@ func printBackup(e *env, r backup.Report, asJSON bool) error {
 	if _, err := fmt.Fprintf(e.stdout, "the store and %d blobs, %s\n", r.Blobs, where); err != nil {
 		return err
 	}
-	return printLost(e.stdout, r.Lost)
+	if err := printBlobs(e.stdout, "not there any more, though something refers to it", r.Lost); err != nil {
+		return err
+	}
+	return printBlobs(e.stdout, "damaged in the backup", r.Damaged)
 }
 
 // shownLost is how many lost blobs are listed.
 const shownLost = 10
 
-func printLost(w io.Writer, lost []string) error {
+func printBlobs(w io.Writer, what string, lost []string) error {
 	for i, d := range lost {
 		if i == shownLost {
 			_, err := fmt.Fprintf(w, "… and %d more\n", len(lost)-i)
 			return err
 		}
-		if _, err := fmt.Fprintf(w, "not there any more, though something refers to it: %s\n", d); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", what, d); err != nil {
 			return err
 		}
 	}

@@ -263,7 +263,7 @@ func (s *Store) AddName(ctx context.Context, name string, data []byte) error {
 	case http.StatusPreconditionFailed, http.StatusConflict:
 		err = fs.ErrExist
 	case http.StatusForbidden:
-		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
+		err = fmt.Errorf("%w: %w", fs.ErrPermission, explained(err))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s in bucket %s: %w", name, s.bucket, err)
