@@ -336,3 +336,39 @@ func TestPagesOfTheCatalogue(t *testing.T) {
 	assert.Len(t, seen, 80)
 	assert.Positive(t, pages)
 }
+
+// A pattern in a campaign means the builds that match when it is submitted; those of a schedule follow the catalogue.
+func TestPatternsAreResolvedInTheCatalogue(t *testing.T) {
+	s := newShelf(t)
+	s.stock("openjdk-27", "a")
+	s.stock("openjdk-28", "b")
+	s.stock("pr-1", "c")
+	anna := person(t.Context(), "anna", hunter)
+	of := func(jdks ...string) *misstepv1.SubmitCampaignRequest {
+		c := nightly(jdks[0])
+		c.Jdks = jdks
+		return &misstepv1.SubmitCampaignRequest{Campaign: c}
+	}
+	submitted, err := s.SubmitCampaign(anna, of("openjdk-*", "openjdk-28"))
+	require.NoError(t, err)
+	var names []string
+	for _, one := range submitted.GetFromCatalogue() {
+		if one.GetKind() == "JDK" {
+			names = append(names, one.GetName())
+		}
+	}
+	assert.Equal(t, []string{"openjdk-27", "openjdk-28"}, names)
+	got, err := s.GetCampaign(anna, &misstepv1.GetCampaignRequest{CampaignId: submitted.GetCampaignId()})
+	require.NoError(t, err)
+	assert.Equal(t, names, got.GetCampaign().GetCampaign().GetJdks())
+	_, err = s.SubmitCampaign(anna, of("openjdk-28", "nonesuch-*"))
+	require.ErrorContains(t, err, `jdks[1]: the pattern "nonesuch-*" matches no JDK of the shared catalogue`)
+	assert.Equal(t, codes.InvalidArgument, status.Code(err))
+
+	s.schedule(&misstepv1.CreateScheduleRequest{Campaign: of("openjdk-*").GetCampaign(), Every: durationpb.New(day)})
+	s.stock("openjdk-29", "d")
+	s.tick(day)
+	all := s.campaigns()
+	require.Len(t, all, 2)
+	assert.Equal(t, []string{"openjdk-27", "openjdk-28", "openjdk-29"}, all[1].Submission.GetCampaign().GetJdks())
+}

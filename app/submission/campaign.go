@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 
 	"misstep/app/local"
 	"misstep/app/station"
@@ -26,6 +27,11 @@ func Load(ctx context.Context, i local.Installation, file string) (request *miss
 	if err != nil {
 		return nil, nil, err
 	}
+	have, err := i.JDKNames()
+	if err != nil {
+		return nil, nil, err
+	}
+	spec.Jdks = campaign.Expand(spec.GetJdks(), have)
 	artefacts, err := i.Agent()
 	if err != nil {
 		return nil, nil, err
@@ -82,7 +88,20 @@ func read(i local.Installation, file string, shared Shared) (*misstepv1.Campaign
 func resolve(ctx context.Context, i local.Installation, request *misstepv1.SubmitCampaignRequest, shared Shared) error {
 	spec := request.GetCampaign()
 	features, own := map[string]int{}, map[string]bool{}
+	var jdks []string
 	for _, name := range spec.GetJdks() {
+		if campaign.IsPattern(name) { // the coordinator takes what it matches by then
+			for _, one := range shared.matching(name) {
+				features[one.GetName()] = int(one.GetJdk().GetFeature())
+				if !slices.Contains(jdks, one.GetName()) {
+					jdks = append(jdks, one.GetName())
+				}
+			}
+			continue
+		}
+		if !slices.Contains(jdks, name) {
+			jdks = append(jdks, name)
+		}
 		left, err := shared.takes(i, jdkKind, name)
 		if err != nil {
 			return err
@@ -130,7 +149,7 @@ func resolve(ctx context.Context, i local.Installation, request *misstepv1.Submi
 			}
 			minFeature = entry.MinFeature
 		}
-		for _, name := range spec.GetJdks() {
+		for _, name := range jdks {
 			// The coordinator compares what both are in its catalogue.
 			if features[name] < minFeature && (left == nil || own[name]) {
 				request.Unsuited = append(request.Unsuited, catalogue.TooOld(name, w.GetName(), minFeature))

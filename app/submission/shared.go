@@ -83,6 +83,16 @@ func (s Shared) find(kind misstepv1.CatalogueKind, name string) *misstepv1.Catal
 	return s.Entries[k]
 }
 
+// matching returns the JDKs of the shared catalogue whose names match a pattern.
+func (s Shared) matching(pattern string) (all []*misstepv1.CatalogueEntry) {
+	for _, e := range s.Entries {
+		if e.GetKind() == jdkKind && catalogue.Matches(pattern, e.GetName()) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // takes returns the entry of the shared catalogue that gives a name; nil when this machine does.
 func (s Shared) takes(i local.Installation, kind misstepv1.CatalogueKind, name string) (*misstepv1.CatalogueEntry, error) {
 	e := s.find(kind, name)

@@ -199,6 +199,13 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	v := &validator{}
 	if have.JDKs != nil {
 		for i, name := range c.GetJdks() {
+			if IsPattern(name) {
+				if len(Matching(name, have.JDKs)) == 0 {
+					v.Addf(fmt.Sprintf("jdks[%d]", i), "the pattern %s matches no JDK%s; `misstep jdk add` imports one",
+						suggest.Quote(name), suggest.Among(name, have.JDKs))
+				}
+				continue
+			}
 			if !slices.Contains(have.JDKs, name) {
 				v.Addf(fmt.Sprintf("jdks[%d]", i), "unknown JDK %s%s; `misstep jdk add` imports one", suggest.Quote(name),
 					suggest.Among(name, have.JDKs))

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/campaign"
 	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -31,7 +32,33 @@ func submitted(s *misstepv1.SubmitCampaignRequest) (jdks, loads []string) {
 	return jdks, loads
 }
 
-// Resolve returns a submission whose names are all resolved: those that it resolves itself stay, the others are taken from entries.
+// expand replaces the patterns among the JDKs of a submission by the names in entries that they match, for this run of the campaign.
+func expand(full *misstepv1.SubmitCampaignRequest, entries []*misstepv1.CatalogueEntry) (wrong []recipe.Violation) {
+	var have []string
+	for _, e := range entries {
+		if e.GetKind() == JDK {
+			have = append(have, e.GetName())
+		}
+	}
+	patterns := full.GetCampaign().GetJdks()
+	for i, name := range patterns {
+		if campaign.IsPattern(name) && len(campaign.Matching(name, have)) == 0 {
+			wrong = append(wrong, recipe.Violation{Field: fmt.Sprintf("jdks[%d]", i), Message: fmt.Sprintf(
+				"the pattern %s matches no JDK of the shared catalogue; `misstep jdk list --coordinator HOST:PORT` shows those that "+
+					"there are", suggest.Quote(name))})
+		}
+	}
+	names := campaign.Expand(patterns, have)
+	if len(names) > recipe.MaxList {
+		return append(wrong, recipe.Violation{Field: "jdks", Message: fmt.Sprintf(
+			"the patterns match %d JDKs of the shared catalogue, expected at most %d: make them narrower", len(names), recipe.MaxList)})
+	}
+	full.Campaign.Jdks = names
+	return wrong
+}
+
+// Resolve returns a submission whose names are all resolved: those that it resolves itself stay, patterns of JDKs become the names
+// that they match in entries, and the others are taken from entries.
 // used are the entries that gave one. Names that neither has are violations, with the names that may be meant.
 func Resolve(s *misstepv1.SubmitCampaignRequest, entries []*misstepv1.CatalogueEntry) (
 	full *misstepv1.SubmitCampaignRequest, used []*misstepv1.CatalogueEntry, wrong []recipe.Violation,
@@ -42,8 +69,9 @@ func Resolve(s *misstepv1.SubmitCampaignRequest, entries []*misstepv1.CatalogueE
 		shared[e.GetKind()][e.GetName()] = e
 	}
 	full = proto.CloneOf(s)
+	wrong = expand(full, entries)
 	features := map[string]uint32{} // of JDKs from the shared catalogue
-	for i, name := range s.GetCampaign().GetJdks() {
+	for i, name := range full.GetCampaign().GetJdks() {
 		if slices.Contains(jdks, name) {
 			continue
 		}
@@ -69,7 +97,7 @@ func Resolve(s *misstepv1.SubmitCampaignRequest, entries []*misstepv1.CatalogueE
 		loads = append(loads, w.GetName()) // a campaign may name a workload twice
 		used = append(used, e)
 		full.Workloads = append(full.Workloads, &misstepv1.Workload{Name: w.GetName(), Digest: e.GetDigest()})
-		for _, jdk := range s.GetCampaign().GetJdks() {
+		for _, jdk := range full.GetCampaign().GetJdks() {
 			if feature, ok := features[jdk]; ok && feature < e.GetWorkload().GetMinFeature() {
 				full.Unsuited = append(full.Unsuited, TooOld(jdk, w.GetName(), int(e.GetWorkload().GetMinFeature())))
 			}

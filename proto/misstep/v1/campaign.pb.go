@@ -85,7 +85,8 @@ type Campaign struct {
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// seed determines everything that is drawn: the order of the combinations and each recipe's own seed.
 	Seed uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
-	// jdks are names in the JDK catalogue; at least one.
+	// jdks are names in the JDK catalogue, or patterns of names with * and ?, which stand for all that match when the campaign is
+	// submitted or a schedule submits it; at least one.
 	Jdks []string `protobuf:"bytes,4,rep,name=jdks,proto3" json:"jdks,omitempty"`
 	// workloads to run; at least one.
 	Workloads []*CampaignWorkload `protobuf:"bytes,5,rep,name=workloads,proto3" json:"workloads,omitempty"`
