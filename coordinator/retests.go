@@ -155,8 +155,8 @@ func conclude(row *misstepv1.Retest, now time.Time) {
 	row.Verdict, row.P, row.Needed, row.Ended = string(v.State), v.P, v.Needed, timestamppb.New(now)
 }
 
-// stopProbes ends what waits for the probes of a campaign that is stopped: the retests of a build get the verdicts of the tries that
-// ended. A reproduction has a command of its own.
+// stopProbes ends what waits for the probes of a campaign that is stopped: the retests of a build get the verdicts of the tries
+// that ended. A reproduction has a command of its own.
 func stopProbes(tx store.Tx, c *store.Campaign, now time.Time) error {
 	if !c.Probes || c.State != misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING {
 		return nil

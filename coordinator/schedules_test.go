@@ -2,8 +2,8 @@ package coordinator_test
 
 import (
 	"slices"
-	"sync"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 

@@ -17,8 +17,8 @@ import (
 )
 
 // Restore makes the folder of a coordinator of the backup in the folder from. dir must be new or empty. Everything is verified, and
-// the store comes last: when it is interrupted, the same call continues, and until then nobody else opens the folder. Blobs that are
-// damaged are left out and named in the report.
+// the store comes last: when it is interrupted, the same call continues, and until then nobody else opens the folder. Blobs
+// that are damaged are left out and named in the report.
 func Restore(ctx context.Context, from, dir string) (Report, error) {
 	report, err := restore(ctx, from, dir)
 	if err != nil {

@@ -18,7 +18,8 @@ func Lock(dir string) (unlock func(), err error) {
 }
 
 // lockStore keeps a second coordinator from the database file that a URL names. Each would keep its runners' progress and its
-// comparison of owners to itself, and extend leases that the other one lets expire. Other stores may be shared, or are nobody else's.
+// comparison of owners to itself, and extend leases that the other one lets expire. Other stores may be shared, or are of one
+// process.
 func lockStore(url string) (unlock func(), err error) {
 	file := stores.Database(url)
 	if file == "" {

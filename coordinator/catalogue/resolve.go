@@ -32,7 +32,7 @@ func submitted(s *misstepv1.SubmitCampaignRequest) (jdks, loads []string) {
 	return jdks, loads
 }
 
-// expand replaces the patterns among the JDKs of a submission by the names in entries that they match, for this run of the campaign.
+// expand replaces the patterns among the JDKs of a submission by the names in entries that they match.
 func expand(full *misstepv1.SubmitCampaignRequest, entries []*misstepv1.CatalogueEntry) (wrong []recipe.Violation) {
 	var have []string
 	for _, e := range entries {
