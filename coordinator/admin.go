@@ -140,7 +140,8 @@ func (s *Server) GetCampaign(ctx context.Context, req *misstepv1.GetCampaignRequ
 		if resp.Campaign, err = s.view.Campaign(tx, c, now); err != nil {
 			return err
 		}
-		if resp.Campaign.Held, err = queue.Held(tx, projects.Key(access.Project(ctx), c.ID), now); err != nil || !req.GetCombinations() {
+		key := projects.Key(access.Project(ctx), c.ID)
+		if resp.Campaign.Held, err = queue.Held(tx, key, now); err != nil || !req.GetCombinations() {
 			return err
 		}
 		resp.Combinations, err = view.Combinations(tx, c.ID)

@@ -130,7 +130,8 @@ const fewAnswers = 0.5
 func (r *Report) observe(s agent.Status) {
 	r.Instrumented, r.Failed = s.Instrumented, s.Failed
 	if s.Failed > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("classes that could not be instrumented: %d; agent.log of --out has the reasons", s.Failed))
+		r.Notes = append(r.Notes,
+			fmt.Sprintf("classes that could not be instrumented: %d; agent.log of --out has the reasons", s.Failed))
 	}
 	if s.Sent > 0 && float64(s.Answered) < fewAnswers*float64(s.Sent) {
 		r.Notes = append(r.Notes, fmt.Sprintf("of %d signals of the sampler only %d were answered: the program, or a library of "+

@@ -181,8 +181,9 @@ func (c *chunkOrder) report(r *Report) {
 		f := m.GetRecordingFault()
 		r.Faults = append(r.Faults, Fault{
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: placeOf(f),
-			Detail: fmt.Sprintf("%s; %schunk %d, position %d", f.GetDetail(), r.fileOf(f.GetRecording()), f.GetChunk(), f.GetPosition()),
-			Known:  r.knownAs(m),
+			Detail: fmt.Sprintf("%s; %schunk %d, position %d",
+				f.GetDetail(), r.fileOf(f.GetRecording()), f.GetChunk(), f.GetPosition()),
+			Known: r.knownAs(m),
 		})
 	}
 }

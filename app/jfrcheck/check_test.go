@@ -142,7 +142,8 @@ func TestSamplesThatAreNotWhole(t *testing.T) {
 func TestFramesThatCannotBe(t *testing.T) {
 	far := stack(work, mainMethod)
 	far.Frames[1].BCI = 70_000
-	r := run(t, Options{}, chunk(0), event(0, stack(method("p.Shape", "area", accAbstract), mainMethod)), event(1, far), event(2, far))
+	r := run(t, Options{}, chunk(0),
+		event(0, stack(method("p.Shape", "area", accAbstract), mainMethod)), event(1, far), event(2, far))
 	require.Len(t, r.Faults, 2)
 	assert.Equal(t, Fault{
 		Check: framesCheck, Kind: kindRange, Place: "p.Main.main", Count: 2, Sampler: execution, Detail: "bytecode index 70000",

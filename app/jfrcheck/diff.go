@@ -160,7 +160,8 @@ func Diff(ctx context.Context, reader Reader, o DiffOptions) (*Difference, error
 			d.Notes = append(d.Notes, side.file+" could not be read whole: see misstep jfr check")
 		}
 		if chosen[i].full {
-			d.Notes = append(d.Notes, fmt.Sprintf("%s has more than %d stacks: further ones are not told apart", side.file, mostKeys))
+			d.Notes = append(d.Notes,
+				fmt.Sprintf("%s has more than %d stacks: further ones are not told apart", side.file, mostKeys))
 		}
 		side.to.Counts, side.to.Compared, side.to.Blocks = chosen[i].lacking, chosen[i].usable, chosen[i].blocks.count
 		if side.to.Event == lostEvent {

@@ -129,19 +129,20 @@ func (c *codeEdges) report(r *Report) {
 			detail = "the instruction there calls " + protoMethod(reference[0])
 		}
 		r.Faults = append(r.Faults, Fault{
-			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail, Known: r.knownAs(m),
+			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail,
+			Known: r.knownAs(m),
 			Place: fmt.Sprintf("%s calls %s", frameText(protoMethod(caller), caller.GetBci()), protoMethod(frames[callee])),
 			Stack: protoStack(frames),
 		})
 	}
 	r.Checks = append(r.Checks, check)
 	if c.otherJDK != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong: give its JDK as --jdk",
-			c.otherJDK, c.jdk))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong: "+
+			"give its JDK as --jdk", c.otherJDK, c.jdk))
 	}
 	if c.otherJDK == "" && c.otherBuild {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d class files have other lines: they are of another build, so that no edge can be "+
-			"called wrong", len(c.differing), c.compared))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d class files have other lines: they are of another build, "+
+			"so that no edge can be called wrong", len(c.differing), c.compared))
 	}
 	for _, note := range []struct {
 		classes []string

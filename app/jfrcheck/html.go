@@ -62,7 +62,8 @@ func (g Group) scale() uint64 {
 	return g.Samples + g.Lost
 }
 
-// bars are the parts of a group's samples, to the scale of the largest group that has a name: those with a whole stack, truncated, empty and lost.
+// bars are the parts of a group's samples, to the scale of the largest group that has a name: those with a whole stack, truncated,
+// empty and lost.
 func bars(c Counts, groups any) []bar {
 	var most uint64
 	switch groups := groups.(type) {
@@ -85,7 +86,12 @@ func bars(c Counts, groups any) []bar {
 	for _, part := range []struct {
 		n     uint64
 		class string
-	}{{c.Samples - min(c.Samples, c.Empty+c.Truncated), "whole"}, {c.Truncated, "truncated"}, {c.Empty, "empty"}, {c.Lost, "lost"}} {
+	}{
+		{c.Samples - min(c.Samples, c.Empty+c.Truncated), "whole"},
+		{c.Truncated, "truncated"},
+		{c.Empty, "empty"},
+		{c.Lost, "lost"},
+	} {
 		if part.n == 0 || most == 0 {
 			continue
 		}

@@ -18,7 +18,9 @@ var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|
 
 // hostile is a report in which everything that a recording says tries to leave its place in the page.
 func hostile(text string) *Report {
-	fault := Fault{Check: text, Kind: text, Place: text, Count: 1, Sampler: text, Detail: text, Stack: []string{text, text}, Known: text}
+	fault := Fault{
+		Check: text, Kind: text, Place: text, Count: 1, Sampler: text, Detail: text, Stack: []string{text, text}, Known: text,
+	}
 	all := Counts{Samples: 7, Empty: 1, Truncated: 2, Lost: 3}
 	return &Report{
 		Recordings: []Recording{{File: text, Profiler: text, Problems: []Problem{{Message: text}}, Incomplete: text, LostBytes: 1}},

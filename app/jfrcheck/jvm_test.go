@@ -47,7 +47,8 @@ func TestClassFilesOfAnotherJDK(t *testing.T) {
 
 	file, err := os.ReadFile(filepath.Join(jdk, "release"))
 	require.NoError(t, err)
-	version := strings.Split(strings.SplitAfter(string(file), "JAVA_VERSION=\"")[1], "\"")[0]
+	_, version, _ := strings.Cut(string(file), "JAVA_VERSION=\"")
+	version, _, _ = strings.Cut(version, "\"")
 	r = run(t, Options{JDK: jdk}, chunk(0), jvm(version), event(0, bad))
 	assert.EqualValues(t, 1, checkOf(t, r, recipe.EventEdges).Wrong, "of the same JDK, %v", release)
 }
@@ -77,7 +78,8 @@ func TestLabelsOfFaults(t *testing.T) {
 		"17.0.15+6-Debian-1": "JDK-8287699", "OpenJDK 64-Bit Server VM (21.0.2+13-58) for linux-amd64 JRE (21.0.2+13-58)": "",
 		"": "JDK-8287699",
 	} {
-		r := run(t, Options{}, chunk(0), jvm(version), &recording.Pool{Type: "java.lang.Thread", Defined: 2, Referenced: 3}, lacking, fault)
+		r := run(t, Options{}, chunk(0), jvm(version),
+			&recording.Pool{Type: "java.lang.Thread", Defined: 2, Referenced: 3}, lacking, fault)
 		require.Len(t, r.Faults, 1, version)
 		assert.Equal(t, want, r.Faults[0].Known, version)
 	}

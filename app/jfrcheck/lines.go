@@ -34,9 +34,9 @@ func (c *codeEdges) otherClass(class, method string) bool {
 		c.places[code{class, method}].differs(methodDiffers) || c.traced.has(class, method)
 }
 
-// settle finds the classes whose files are not those that ran, in whole or in a method, once all lines were compared. Where they are
-// many, the files are those of another build, in which classes with equal lines may differ as well: what instruments a program that
-// runs keeps its lines, or changes few classes.
+// settle finds the classes whose files are not those that ran, in whole or in a method, once all lines were compared. Where they
+// are many, the files are those of another build, in which classes with equal lines may differ as well: what instruments a program
+// that runs keeps its lines, or changes few classes.
 func (c *codeEdges) settle() {
 	const least, rareOf = 5, 10
 	differ, all := map[string]bool{}, 0
@@ -54,7 +54,8 @@ func (c *codeEdges) settle() {
 
 func (c *codeEdges) line(f recording.Frame) {
 	m := f.Method
-	if m == nil || f.Line <= 0 || m.Descriptor == pseudo || m.Modifiers&accNative != 0 || fromHandle(m) || len(c.lines) >= mostLines {
+	if m == nil || f.Line <= 0 || m.Descriptor == pseudo || m.Modifiers&accNative != 0 || fromHandle(m) ||
+		len(c.lines) >= mostLines {
 		return
 	}
 	at := place{m.Class, m.Name, m.Descriptor, f.BCI, f.Line}

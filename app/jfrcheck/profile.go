@@ -3,6 +3,7 @@ package jfrcheck
 import (
 	"hash/maphash"
 	"math"
+	"slices"
 
 	"misstep/runner/recording"
 )
@@ -89,8 +90,8 @@ func (p *profile) countersOf(s *recording.Stack) []*counts {
 	var hash maphash.Hash
 	hash.SetSeed(p.seed)
 	below := ""
-	for i := len(s.Frames) - 1; i >= 0; i-- {
-		name := p.name(s.Frames[i].Method)
+	for _, f := range slices.Backward(s.Frames) {
+		name := p.name(f.Method)
 		_, _ = hash.WriteString(name)
 		_ = hash.WriteByte(0)
 		for kind, k := range map[keyKind]key{totalOf: {method: name}, callerOf: {method: name, caller: below}} {

@@ -118,8 +118,8 @@ func (a altering) Read(
 	})
 }
 
-// Faults that are put into stacks are found where class files are given, as far as a recording can show them: what is left of a stack
-// without its top or its bottom is a stack.
+// Faults that are put into stacks are found where class files are given, as far as a recording can show them: what is left of a
+// stack without its top or its bottom is a stack.
 func TestFaultsInSamples(t *testing.T) {
 	j := testenv.Catalogued(t, "jdk17")
 	file, classPath := record(t, j)
@@ -217,8 +217,10 @@ func TestDamagedRecordings(t *testing.T) {
 			default:
 				require.Empty(t, failed)
 				t.Logf("%+v, %d faults", r.Recordings[0].Problems, len(r.Faults))
-				told := len(r.Recordings[0].Problems) > 0 || slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Known == "" })
-				assert.True(t, told || name == "twice", "nothing tells of the damage") // whole chunks one after the other are a recording
+				told := len(r.Recordings[0].Problems) > 0 ||
+					slices.ContainsFunc(r.Faults, func(f Fault) bool { return f.Known == "" })
+				// whole chunks one after the other are a recording
+				assert.True(t, told || name == "twice", "nothing tells of the damage")
 			}
 			require.NoError(t, renderHTML(io.Discard, r))
 		})

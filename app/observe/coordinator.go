@@ -143,10 +143,14 @@ var loadMetrics = []struct {
 	{gauge("campaigns_running", "Campaigns that run."), func(l coordinator.Load) uint64 { return l.Campaigns }},
 	{gauge("trials_running", "Trials that are leased."), func(l coordinator.Load) uint64 { return l.Running }},
 	{gauge("trials_waiting", "Trials of running campaigns that wait."), func(l coordinator.Load) uint64 { return l.Waiting }},
-	{gauge("repetitions_waiting", "Trials that wait for another owner's runner to run them once more."),
-		func(l coordinator.Load) uint64 { return l.Repetitions }},
-	{gauge("owners_set_aside", "Owners of runners whose results differ from the others' beyond chance, so that they get no leases."),
-		func(l coordinator.Load) uint64 { return l.SetAside }},
+	{
+		gauge("repetitions_waiting", "Trials that wait for another owner's runner to run them once more."),
+		func(l coordinator.Load) uint64 { return l.Repetitions },
+	},
+	{
+		gauge("owners_set_aside", "Owners of runners who get no leases, as their results differ from the others' beyond chance."),
+		func(l coordinator.Load) uint64 { return l.SetAside },
+	},
 }
 
 func gauge(name, help string) *prometheus.Desc {

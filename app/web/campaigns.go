@@ -110,8 +110,11 @@ func checkRowOf(c *misstepv1.CheckCount) checkRow {
 		return n
 	}
 	for _, v := range []counted{
-		{Name: "match", N: c.GetMatch()}, {Name: "tolerated", N: sum(row.Tolerated)}, {Name: "mismatch", N: c.GetMismatch()},
-		{Name: "unwalkable", N: sum(row.Unwalkable)}, {Name: "void", N: sum(row.Void)},
+		{Name: "match", N: c.GetMatch()},
+		{Name: "tolerated", N: sum(row.Tolerated)},
+		{Name: "mismatch", N: c.GetMismatch()},
+		{Name: "unwalkable", N: sum(row.Unwalkable)},
+		{Name: "void", N: sum(row.Void)},
 	} {
 		if c.GetTotal() > 0 {
 			v.Share = float64(v.N) / float64(c.GetTotal())

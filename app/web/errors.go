@@ -32,8 +32,10 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.Logger.ErrorContext(r.Context(), "page", "path", r.URL.Path, "error", err)
 	}
 	p.Status = http.StatusText(p.Code)
-	page := &page{template: "error", title: p.Status, data: p, json: map[string]string{"error": p.Message},
-		csv: [][]string{{"error"}, {p.Message}}}
+	page := &page{
+		template: "error", title: p.Status, data: p, json: map[string]string{"error": p.Message},
+		csv: [][]string{{"error"}, {p.Message}},
+	}
 	if err := s.write(w, r, p.Code, page); err != nil {
 		s.Logger.ErrorContext(r.Context(), "page of an error", "path", r.URL.Path, "error", err)
 		http.Error(w, p.Status, p.Code)

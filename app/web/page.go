@@ -131,7 +131,7 @@ func (s *Site) html(v *visit, r *http.Request, p *page) ([]byte, error) {
 		view.Query = "?" + r.URL.Query().Encode()
 	}
 	for _, l := range sections {
-		if l.admin && !(s.Asks && v.caller.May(misstepv1.Role_ROLE_ADMIN, "")) {
+		if l.admin && (!s.Asks || !v.caller.May(misstepv1.Role_ROLE_ADMIN, "")) {
 			continue
 		}
 		l.Current = r.URL.Path == l.Path || l.Path != "/" && strings.HasPrefix(r.URL.Path, l.Path+"/")

@@ -120,8 +120,10 @@ func usual() []sim.Event {
 	}
 	comp := func(r *misstepv1.Recipe) bool { return len(r.GetJvmFlags()) > 0 }
 	return []sim.Event{
-		{Rate: 0.2, Outcome: bug("Both")}, {Rate: 0.2, Outcome: bug("Both"), Applies: comp},
-		{Rate: 0.1, Outcome: bug("Only17"), Applies: on("jdk17")}, {Rate: 0.05, Outcome: sim.Crash("frame::sender")},
+		{Rate: 0.2, Outcome: bug("Both")},
+		{Rate: 0.2, Outcome: bug("Both"), Applies: comp},
+		{Rate: 0.1, Outcome: bug("Only17"), Applies: on("jdk17")},
+		{Rate: 0.05, Outcome: sim.Crash("frame::sender")},
 		{Rate: 0.1, Outcome: sim.Of(misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "check gst-asgct did nothing")},
 	}
 }

@@ -84,8 +84,10 @@ func waitingOf(h *misstepv1.Hang) *waiting {
 		a, b := w.Nodes[at[i]], w.Nodes[to]
 		length := max(math.Hypot(b.X-a.X, b.Y-a.Y), 1)
 		dx, dy := (b.X-a.X)/length*12, (b.Y-a.Y)/length*12
-		w.Edges = append(w.Edges, waitEdge{round1(a.X + dx), round1(a.Y + dy), round1(b.X - dx), round1(b.Y - dy),
-			threads[i].GetWaitsFor()})
+		w.Edges = append(w.Edges, waitEdge{
+			round1(a.X + dx), round1(a.Y + dy), round1(b.X - dx), round1(b.Y - dy),
+			threads[i].GetWaitsFor(),
+		})
 	}
 	return w
 }

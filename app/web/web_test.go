@@ -281,7 +281,7 @@ func TestEvents(t *testing.T) {
 	s.submit(10)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.site.URL+"/events", nil)
 	require.NoError(t, err)
-	response, err := s.site.Client().Do(request)
+	response, err := s.site.Client().Do(request) //nolint:bodyclose // closed below
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))

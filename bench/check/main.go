@@ -26,7 +26,8 @@ const (
 
 func main() {
 	bench.Main("check", func(ctx context.Context, stdout io.Writer) error {
-		return run(ctx, stdout, os.Getenv("BUDGET"), list(os.Getenv("PROGRAMS"), "javac,h2,lucene,scala3,pekko,mix,forkjoin,indy-link"),
+		return run(ctx, stdout, os.Getenv("BUDGET"),
+			list(os.Getenv("PROGRAMS"), "javac,h2,lucene,scala3,pekko,mix,forkjoin,indy-link"),
 			list(os.Getenv("JDKS"), "jdk17,jdk25"))
 	})
 }
@@ -82,7 +83,10 @@ func run(ctx context.Context, stdout io.Writer, budgetText string, programs, jdk
 	report := bench.Report{
 		Name: "check", Date: start, Budget: budget, Rows: cells, Tables: []bench.Table{table(cells)},
 		Goals: []bench.Goal{
-			{Name: "instrumentation alone, the worst program", Goal: goalInstrumented, Measured: worst(cells, "instrumented"), Unit: "× CPU"},
+			{
+				Name: "instrumentation alone, the worst program", Goal: goalInstrumented,
+				Measured: worst(cells, "instrumented"), Unit: "× CPU",
+			},
 			{Name: "--light, the worst program", Goal: goalLight, Measured: worst(cells, "light"), Unit: "× CPU"},
 		},
 		Reached: fmt.Sprintf("%d of %d rounds of a program on a JDK, in %s", done, rounds*len(cells),

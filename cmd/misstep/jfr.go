@@ -103,8 +103,8 @@ type jfrDiffCommand struct {
 
 // Help is shown below the command's usage.
 func (c *jfrDiffCommand) Help() string {
-	return "Compares the shares of methods (self and total), of calls and of whole stacks. How much a share varies is taken from\n" +
-		"blocks of time, and all shares are corrected together, so that recordings of the same program rarely differ."
+	return "Compares the shares of methods (self and total), of calls and of whole stacks. How much a share varies is taken\n" +
+		"from blocks of time, and all shares are corrected together, so that recordings of the same program rarely differ."
 }
 
 // Run compares two recordings.

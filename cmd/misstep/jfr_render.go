@@ -72,7 +72,11 @@ func renderFaults(w io.Writer, title string, faults []jfrcheck.Fault) {
 		rows = append(rows, []string{fmt.Sprint(f.Count), f.Kind, f.Place, orDash(f.Known), f.Detail})
 	}
 	renderTable(w, []column{
-		{title: title}, {title: "kind"}, {title: "where", cut: 40}, {title: "known bug", cut: 12, drop: 2}, {title: "because", cut: 20, drop: 1},
+		{title: title},
+		{title: "kind"},
+		{title: "where", cut: 40},
+		{title: "known bug", cut: 12, drop: 2},
+		{title: "because", cut: 20, drop: 1},
 	}, rows)
 	if more := len(faults) - screenFaults; more > 0 {
 		fmt.Fprintf(w, "and %d more: --json or --html has all\n", more)

@@ -113,7 +113,8 @@ func TestReferenceOfJSON(t *testing.T) {
 	schema, err := reference.Load("../../proto/misstep/v1")
 	require.NoError(t, err)
 	messages, enums, err := schema.Reachable("CampaignStatus", "Trial", "Finding", "Bug", "Outcome", "ReproductionStatus", "TriageDecision",
-		"JdkPreset", "RunnerStatus", "CatalogueEntry", "Schedule", "AccessGrant", "AuditEntry", "Token", "WhoAmIResponse", "QuotaUsage")
+		"JdkPreset", "RunnerStatus", "CatalogueEntry", "Schedule", "AccessGrant", "AuditEntry", "Token", "WhoAmIResponse",
+		"QuotaUsage")
 	require.NoError(t, err)
 	described, _, err := schema.Reachable("Recipe", "Campaign")
 	require.NoError(t, err)

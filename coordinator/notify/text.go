@@ -49,7 +49,8 @@ func Text(n *misstepv1.Notification) string {
 	b.WriteString(Subject(n) + "\n")
 	for _, e := range n.GetEvents() {
 		if e.GetKind() == OwnerSetAside {
-			fmt.Fprintf(&b, "- %s: %s: %s; misstep runners trust lets it back\n", words[OwnerSetAside][0], e.GetOwner(), e.GetDetail())
+			fmt.Fprintf(&b, "- %s: %s: %s; misstep runners trust lets it back\n",
+				words[OwnerSetAside][0], e.GetOwner(), e.GetDetail())
 			continue
 		}
 		fmt.Fprintf(&b, "- %s: %s %s", words[e.GetKind()][0], e.GetFindingId(), e.GetTitle())

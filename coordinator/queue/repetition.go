@@ -126,7 +126,7 @@ func (q *Queue) drop(tx store.Tx, r *store.Repetition) error {
 	}))
 }
 
-// CountRepetition changes what a campaign tells of its repetitions, if there still is one.
+// CountRepetition changes what a campaign says about its repetitions, if there still is one.
 func CountRepetition(tx store.Tx, campaign string, change func(*misstepv1.Repetitions)) error {
 	c, err := tx.Campaign(campaign)
 	if errors.Is(err, store.ErrNotFound) {

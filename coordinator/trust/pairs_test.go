@@ -212,7 +212,7 @@ func TestOneLiarAccusesNobody(t *testing.T) {
 	assert.InDelta(t, 1, p.contrast("honest0", "f").P, 1e-9)
 }
 
-// What is kept, given back and read again is what was heard.
+// What is kept, returned and read again is what was heard.
 func TestPairsAreKept(t *testing.T) {
 	p := NewPairs(DefaultPolicy(), facts)
 	p.Add("b", "a", []string{"f"}, []string{"g"})

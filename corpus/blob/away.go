@@ -39,8 +39,8 @@ type refusal struct{ err error }
 // Error says what was refused, and the remedy.
 func (r *refusal) Error() string {
 	answer := minio.ToErrorResponse(r.err)
-	return fmt.Sprintf("the object store refuses it (%s: %s): check the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "+
-		"~/.aws/credentials) and that they may read, write, list and delete in the bucket %s", cmp.Or(answer.Code, "no code"),
+	return fmt.Sprintf("the object store refuses it (%s: %s): check the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "+
+		"or ~/.aws/credentials) and that they may read, write, list and delete in the bucket %s", cmp.Or(answer.Code, "no code"),
 		cmp.Or(answer.Message, "no reason"), answer.BucketName)
 }
 

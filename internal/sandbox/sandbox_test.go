@@ -186,7 +186,7 @@ func TestOrdinaryUser(t *testing.T) {
 		testLandlock(t)
 		return
 	}
-	dir, err := os.MkdirTemp("/var/tmp", "misstep-sandbox-") // HotSpot needs to remove sockets below /tmp
+	dir, err := os.MkdirTemp("/var/tmp", "misstep-sandbox-") //nolint:usetesting // HotSpot needs to remove sockets below /tmp
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	require.NoError(t, os.Chmod(dir, 0o777))

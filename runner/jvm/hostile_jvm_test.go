@@ -102,13 +102,13 @@ func TestHostileProgram(t *testing.T) {
 	}
 	assert.Equal(t, 38, refused, "each way was tried")
 	sleeping, err := exec.Command("pgrep", "-fx", "sleep "+sleep).Output()
-	assert.Error(t, err, "a process that left its session and its environment is gone: %s", sleeping)
+	require.Error(t, err, "a process that left its session and its environment is gone: %s", sleeping)
 	select {
 	case err := <-died:
 		t.Errorf("it ended another process: %v", err)
 	default:
 		require.NoError(t, victim.Process.Kill())
-		<-died
+		require.Error(t, <-died)
 	}
 	entries, err := os.ReadDir(other)
 	require.NoError(t, err)

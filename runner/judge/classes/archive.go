@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -99,8 +100,8 @@ func (a archive) add(f *zip.File) {
 		a[class] = append(a[class], f)
 		return
 	}
-	for i := len(prefixes) - 1; i >= 0; i-- {
-		if class, has := strings.CutPrefix(name, prefixes[i]); has {
+	for _, prefix := range slices.Backward(prefixes) {
+		if class, has := strings.CutPrefix(name, prefix); has {
 			a[class] = append(a[class], f)
 			return
 		}

@@ -60,7 +60,14 @@ var lengths = func() (l [256]uint8) {
 	for length, ranges := range map[uint8][][2]uint8{
 		2: {{16, 16}, {18, 18}, {21, 25}, {54, 58}, {opRet, opRet}, {188, 188}},
 		3: {
-			{17, 17}, {19, 20}, {opIinc, opIinc}, {opIfeq, opJsr}, {178, 184}, {opNew, opNew}, {189, 189}, {192, 193},
+			{17, 17},
+			{19, 20},
+			{opIinc, opIinc},
+			{opIfeq, opJsr},
+			{178, 184},
+			{opNew, opNew},
+			{189, 189},
+			{192, 193},
 			{opIfnull, opIfnonnull},
 		},
 		4: {{opMultianewarray, opMultianewarray}},
@@ -79,8 +86,8 @@ var lengths = func() (l [256]uint8) {
 // interesting reports whether a frame at an instruction can stand below another one: it may call, resolve, throw or return.
 func interesting(op uint8) bool {
 	in := func(from, to uint8) bool { return op >= from && op <= to }
-	return in(opLdc, opLdc2W) || in(opIaload, opSaload) || in(opIastore, opSastore) || op == opIdiv || op == opLdiv || op == opIrem ||
-		op == opLrem || in(opIfAcmpeq, opIfAcmpne) || in(opIreturn, opMonitorexit) || op == opMultianewarray
+	return in(opLdc, opLdc2W) || in(opIaload, opSaload) || in(opIastore, opSastore) || op == opIdiv || op == opLdiv ||
+		op == opIrem || op == opLrem || in(opIfAcmpeq, opIfAcmpne) || in(opIreturn, opMonitorexit) || op == opMultianewarray
 }
 
 // occasionsAt returns what the VM may do at an instruction that can stand below a frame. The method is that which an invoke names.

@@ -151,8 +151,8 @@ func (m *image) read(name string) ([]byte, error) {
 		return nil, nil
 	}
 	if a[attributeCompressed] != 0 {
-		return nil, fmt.Errorf("%s is compressed in the image (jlink --compress), which is not read: give the JDK's JMODs as class "+
-			"path", name)
+		return nil, fmt.Errorf("%s is compressed in the image (jlink --compress), which is not read: "+
+			"give the JDK's JMODs as class path", name)
 	}
 	size := a[attributeUncompressed]
 	if size > maxClassBytes {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Tags of the constant pool (JVMS 4.4).
@@ -64,12 +65,10 @@ func (p *pool) entry(index uint16, tags ...uint8) []byte {
 		return nil
 	}
 	at := p.at[index]
-	for _, tag := range tags {
-		if p.data[at] == tag {
-			return p.data[at+1:]
-		}
+	if !slices.Contains(tags, p.data[at]) {
+		return nil
 	}
-	return nil
+	return p.data[at+1:]
 }
 
 var errConstant = errors.New("a constant that is referred to is missing or of another kind")

@@ -222,7 +222,9 @@ var rules = map[Explanation]string{
 }
 
 // names of the explanations, as the agent's log has them for the check edges.
-var names = [explanations]string{"call", "vm-upcall", "method-handle", "native-caller", "stack-filter", "redefined", "unknown", "impossible"}
+var names = [explanations]string{
+	"call", "vm-upcall", "method-handle", "native-caller", "stack-filter", "redefined", "unknown", "impossible",
+}
 
 func (t tally) String() string {
 	var b strings.Builder

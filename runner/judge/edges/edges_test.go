@@ -366,7 +366,8 @@ func TestLazyProgram(t *testing.T) {
 				for _, to := range callee.Methods {
 					for bci := int32(-1); bci < 230; bci++ {
 						explain := func(p *Program) Explanation {
-							return p.explain(p.method(caller.Name, m.Name, m.Descriptor), bci, p.method(callee.Name, to.Name, to.Descriptor))
+							from := p.method(caller.Name, m.Name, m.Descriptor)
+							return p.explain(from, bci, p.method(callee.Name, to.Name, to.Descriptor))
 						}
 						if w, l := explain(whole), explain(lazy); w != l {
 							t.Fatalf("%s.%s@%d calls %s.%s: %v of the whole program, %v of the lazy one", caller.Name, m.Name, bci,

@@ -15,13 +15,17 @@ import (
 func reading() *Program {
 	class := func(name, super string, methods ...agent.SiteMethod) agent.SiteClass {
 		return agent.SiteClass{Name: name, Super: super, Methods: methods, Targets: []agent.SiteTarget{
-			{Owner: "p/Inflater", Name: "readAllBytes", Descriptor: "()V"}, {Owner: "p/Reader", Name: "read", Descriptor: "()V"},
-			{Owner: "java/lang/Thread", Name: "sleep", Descriptor: "()V"}, {Owner: "java/lang/Thread", Name: "join", Descriptor: "()V"},
+			{Owner: "p/Inflater", Name: "readAllBytes", Descriptor: "()V"},
+			{Owner: "p/Reader", Name: "read", Descriptor: "()V"},
+			{Owner: "java/lang/Thread", Name: "sleep", Descriptor: "()V"},
+			{Owner: "java/lang/Thread", Name: "join", Descriptor: "()V"},
 		}}
 	}
 	code := []agent.Site{
-		{BCI: 7, Opcode: opInvokevirtual}, {BCI: 9, Opcode: opInvokevirtual, Target: 1},
-		{BCI: 11, Opcode: opInvokestatic, Target: 2}, {BCI: 13, Opcode: opInvokevirtual, Target: 3},
+		{BCI: 7, Opcode: opInvokevirtual},
+		{BCI: 9, Opcode: opInvokevirtual, Target: 1},
+		{BCI: 11, Opcode: opInvokestatic, Target: 2},
+		{BCI: 13, Opcode: opInvokevirtual, Target: 3},
 	}
 	method := func(name string) agent.SiteMethod { return agent.SiteMethod{Name: name, Descriptor: "()V", Code: code} }
 	return NewProgram(agent.Sites{Classes: []agent.SiteClass{
