@@ -81,8 +81,8 @@ func TestFullDisk(t *testing.T) {
 	j := jvms(t)[0]
 	o := Options{Out: out, Seed: 1, Include: []string{"Clinit*"}, Checks: map[string]float64{"gst-asgct": 1}}
 
-	// Room for the flight record (144 kB), none for a mismatch.
-	fill(statusFileSize&^4095 + 4096)
+	// Room for the flight record (144 kB) and what names the JVM, none for a mismatch.
+	fill(statusFileSize&^4095 + 2*4096)
 	r := run(t, j, o, compiled("Clinit*::*", "-XX:TieredStopAtLevel=1"), "Clinit")
 	requireSound(t, r)
 	require.NotZero(t, r.check("gst-asgct").Mismatch, "counted, though its record has no room")
@@ -91,7 +91,7 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	// No room for the flight record: the JVM does not start and prints why.
-	for _, name := range []string{"ballast", "status.bin", "mismatches.jsonl", "methods.txt", "agent.log"} {
+	for _, name := range []string{"ballast", "status.bin", "mismatches.jsonl", "methods.txt", "agent.log", FileAbout} {
 		if err := os.Remove(filepath.Join(out, name)); err != nil {
 			require.ErrorIs(t, err, os.ErrNotExist)
 		}

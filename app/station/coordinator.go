@@ -44,6 +44,8 @@ type Coordinator struct {
 	blobs  corpus.Store
 	// stopRunning ends the coordinator's work beside its calls and waits for its end.
 	stopRunning func()
+	// unlock lets another one serve the store.
+	unlock func()
 }
 
 // Place is where a coordinator keeps everything, and who may call it.
@@ -81,9 +83,27 @@ type Accounts struct {
 	KeepAudit time.Duration
 }
 
-// Open opens or makes the folder of a coordinator: the store, and the corpus. The sources extra are served as well. Shared bundles
-// must satisfy the policy. If the configuration's metrics are an observe.Coordinator, they also count calls and time transactions.
+// Open opens or makes the folder of a coordinator that serves runners: the store, and the corpus. The sources extra are served as
+// well. Shared bundles must satisfy the policy. If the configuration's metrics are an observe.Coordinator, they also count calls
+// and time transactions. A database file that another coordinator or a hunt serves is refused.
 func Open(
+	ctx context.Context, place Place, config coordinator.Config, policy share.Policy, extra ...corpus.Source,
+) (*Coordinator, error) {
+	unlock, err := lockStore(cmp.Or(place.Store, place.Dir))
+	if err != nil {
+		return nil, err
+	}
+	c, err := open(ctx, place, config, policy, extra...)
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	c.unlock = unlock
+	return c, nil
+}
+
+// open is Open for whoever serves no runners, beside those who do.
+func open(
 	ctx context.Context, place Place, config coordinator.Config, policy share.Policy, extra ...corpus.Source,
 ) (*Coordinator, error) {
 	logger := config.Logger
@@ -98,18 +118,12 @@ func Open(
 		return nil, err
 	}
 	url := cmp.Or(place.Store, place.Dir)
-	unlock, err := lockStore(url)
-	if err != nil {
-		return nil, err
-	}
-	opened, err := await(ctx, "database", place.Patience, logger, func() (store.Store, error) {
+	st, err := await(ctx, "database", place.Patience, logger, func() (store.Store, error) {
 		return stores.OpenLogged(ctx, url, logger)
 	})
 	if err != nil {
-		unlock()
 		return nil, err
 	}
-	st := lockedStore{opened, unlock}
 	config.Shared = stores.Shared(url)
 	if err := os.MkdirAll(place.Dir, 0o755); err != nil {
 		return nil, errors.Join(fmt.Errorf("make folder: %w", err), st.Close())
@@ -186,7 +200,7 @@ func Open(
 		cancel()
 		running.Wait()
 	}
-	return &Coordinator{server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop}, nil
+	return &Coordinator{server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop, unlock: func() {}}, nil
 }
 
 // Asks reports whether callers are asked who they are.
@@ -211,6 +225,7 @@ func (p Place) access(people *accounts.Service) access.Options {
 func (c *Coordinator) Close() error {
 	c.server.Stop()
 	c.stopRunning()
+	defer c.unlock()
 	return c.store.Close()
 }
 

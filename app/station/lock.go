@@ -8,13 +8,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 )
 
-// Lock keeps two hunts out of one folder, without waiting. The kernel releases the lock when the process ends.
+// Lock keeps two hunts, and a hunt and a coordinator, out of one folder, without waiting. The kernel releases the lock when the
+// process ends.
 func Lock(dir string) (unlock func(), err error) {
-	return lockFile(dir, filepath.Join(dir, "lock"), "another hunt is running there; wait for it or choose another --dir")
+	alone, err := lockFile(dir, filepath.Join(dir, "lock"), "another hunt is running there; wait for it or choose another --dir")
+	if err != nil {
+		return nil, err
+	}
+	served, err := lockStore(dir)
+	if err != nil {
+		alone()
+		return nil, err
+	}
+	return func() { served(); alone() }, nil
 }
 
 // lockStore keeps a second coordinator from the database file that a URL names. Each would keep its runners' progress and its
@@ -44,16 +53,4 @@ func lockFile(dir, file, taken string) (unlock func(), err error) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), f.Close())
 	}
 	return func() { _ = f.Close() }, nil
-}
-
-// lockedStore is unlocked when it is closed.
-type lockedStore struct {
-	store.Store
-	unlock func()
-}
-
-// Close closes the store first.
-func (s lockedStore) Close() error {
-	defer s.unlock()
-	return s.Store.Close()
 }

@@ -26,6 +26,11 @@ func TestOneCoordinatorOnAFile(t *testing.T) {
 		_, err = open(place)
 		require.ErrorContains(t, err, "another coordinator serves the store "+file+": stop it first")
 	}
+	_, err = station.Lock(dir)
+	require.ErrorContains(t, err, "another coordinator serves the store", "a hunt")
+	look, err := station.OpenDir(dir, coordinator.Config{})
+	require.NoError(t, err, "whoever looks at it does not serve it")
+	look.Close()
 	require.NoError(t, first.Close())
 	second, err := open(station.Place{Dir: dir})
 	require.NoError(t, err)

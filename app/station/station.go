@@ -80,7 +80,7 @@ func Embed(dir string, config coordinator.Config, options ...grpc.DialOption) (*
 
 // EmbedAt is Embed for a coordinator that keeps its store or its blobs elsewhere.
 func EmbedAt(place Place, config coordinator.Config, options ...grpc.DialOption) (*Station, error) {
-	s, err := Open(context.Background(), place, config, share.Policy{})
+	s, err := open(context.Background(), place, config, share.Policy{})
 	if err != nil {
 		return nil, err
 	}

@@ -157,7 +157,7 @@ func TestPeopleTokensAndTheLog(t *testing.T) {
 	secrets = append(secrets, first.IDToken, first.RefreshToken)
 	s.run(0, "findings", "list")
 	_, text = s.run(2, "known", "remove", "B1")
-	assert.Contains(t, text, "anna@example.org may not call RemoveKnownBug: it needs the role triager in every project, granted is "+
+	assert.Contains(t, text, "anna@example.org may not call RemoveKnownBug: it needs the role triager in the project default, granted is "+
 		"hunter in jfr, hunter in nightly, viewer; an admin can grant it with `misstep access grant`")
 	_, text = s.run(2, "access", "list")
 	assert.Contains(t, text, "needs the role admin")
