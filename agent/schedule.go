@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"os"
+
+	"misstep/internal/regular"
 )
 
 // FilePlan and FileSchedule are the names, in the agent's folder, of a perturbation's plan and of its log.
@@ -24,7 +25,7 @@ type Schedule struct {
 
 // ReadSchedule reads schedule.bin, while the JVM runs or after its death. For a file of another format the error wraps ErrStatus.
 func ReadSchedule(path string) (Schedule, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Schedule{}, fmt.Errorf("read schedule: %w", err)
 	}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"misstep/internal/regular"
 )
 
 // FileSites is the name of the file of sites in the agent's folder.
@@ -83,7 +84,7 @@ const (
 
 // ReadSites reads sites.bin, while the JVM runs or after its death. For a file of another format the error wraps ErrSites.
 func ReadSites(path string) (Sites, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Sites{}, fmt.Errorf("read sites: %w", err)
 	}

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+
+	"misstep/internal/regular"
 )
 
 // FileStacks is the name, in the agent's folder, of the file with the stack traces that a Java thread took (option stacks), which
@@ -66,7 +67,7 @@ const (
 // ReadStacks reads stacks.bin, while the JVM runs or after its death, and calls visit with each round in order. An error of visit
 // ends it and is returned as it is; for a file of another format the error wraps ErrStacks.
 func ReadStacks(path string, visit func(StackRound) error) (StackSummary, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return StackSummary{}, fmt.Errorf("read stack traces: %w", err)
 	}

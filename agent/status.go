@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"misstep/internal/regular"
 )
 
 // ErrStatus is wrapped by errors about a file that is not a flight record of this version of the agent.
@@ -111,7 +112,7 @@ type ThreadSlot struct {
 
 // ReadStatus reads the flight record at path. It reads a bounded number of bytes and validates them.
 func ReadStatus(path string) (Status, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Status{}, fmt.Errorf("read flight record: %w", err)
 	}

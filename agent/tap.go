@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+
+	"misstep/internal/regular"
 )
 
 // FileTap is the name of the taps' file in the agent's folder.
@@ -115,7 +116,7 @@ type TapHandler struct {
 
 // ReadTap reads tap.bin, while the JVM runs or after its death. For a file of another format the error wraps ErrTap.
 func ReadTap(path string) (Tap, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return Tap{}, fmt.Errorf("read taps: %w", err)
 	}

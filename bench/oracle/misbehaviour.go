@@ -74,9 +74,14 @@ func misbehave(ctx context.Context, bed *trial.Bed, j jdk.Entry, class, where st
 	if err != nil {
 		return nil, err
 	}
+	unconfined, err := faults.Unconfined()
+	if err != nil {
+		return nil, err
+	}
 	seen := &firstWarning{}
 	executor := &jvm.Executor{
-		JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return dir, j.Feature, nil },
+		Sandbox: unconfined,
+		JDK:     func(context.Context, *misstepv1.Jdk) (string, int, error) { return dir, j.Feature, nil },
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			m, err := workloads.Load(entry.Path)
 			return entry.Path, m, err

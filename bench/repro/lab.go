@@ -140,7 +140,12 @@ func openLab(ctx context.Context, dir string, log io.Writer) (*lab, error) {
 	if l.scratch, err = os.MkdirTemp("", "misstep-bench-repro-"); err != nil {
 		return nil, fmt.Errorf("make scratch folder: %w", err)
 	}
+	unconfined, err := faults.Unconfined()
+	if err != nil {
+		return nil, err
+	}
 	l.executor = &jvm.Executor{
+		Sandbox: unconfined,
 		JDK: func(_ context.Context, j *misstepv1.Jdk) (string, int, error) {
 			e, err := l.jdks.Get(j.GetName())
 			return e.Path, e.Feature, err

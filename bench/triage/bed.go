@@ -110,8 +110,13 @@ func (b *bed) run(ctx context.Context, e experiment, name string, j jdk.Entry, p
 	if err != nil {
 		return nil, err
 	}
+	unconfined, err := faults.Unconfined()
+	if err != nil {
+		return nil, err
+	}
 	executor := &jvm.Executor{
-		JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return javaHome, j.Feature, nil },
+		Sandbox: unconfined,
+		JDK:     func(context.Context, *misstepv1.Jdk) (string, int, error) { return javaHome, j.Feature, nil },
 		Workload: func(context.Context, *misstepv1.Workload) (string, workloads.Manifest, error) {
 			if main, ok := strings.CutPrefix(p.name, own); ok {
 				return b.programs, workloads.Manifest{

@@ -135,7 +135,7 @@ func (s *stream) admit() error {
 	}
 	// Of the stream's own context: ctx has the caller that is to be found anew. What cannot be found out just now, as the store is
 	// away, ends no call that was admitted.
-	anew := context.WithValue(s.ServerStream.Context(), tapped{}, (*Caller)(nil))
+	anew := context.WithValue(s.ServerStream.Context(), tapped{}, (*admitted)(nil))
 	_, _, err := s.guard.admit(anew, s.method)
 	if code := status.Code(err); code == codes.Unauthenticated || code == codes.PermissionDenied {
 		return err
@@ -180,8 +180,9 @@ func (g guard) admitTo(ctx context.Context, name string, method Method, project 
 
 // authenticate returns nil when there is no credential.
 func (g guard) authenticate(ctx context.Context) (*Caller, error) {
-	if t, ok := ctx.Value(tapped{}).(*Caller); ok && t != nil {
-		return t, nil
+	// A message may come long after its headers: the credential is asked about again.
+	if t, ok := ctx.Value(tapped{}).(*admitted); ok && t != nil && time.Since(t.at) < g.again {
+		return t.caller, nil
 	}
 	if len(g.Authenticators) == 0 {
 		c := From(context.Background())

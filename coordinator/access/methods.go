@@ -46,6 +46,12 @@ func MethodOf(name string) Method {
 	return m
 }
 
+// named reports whether a name is that of a call, or of a service that is not Misstep's.
+func named(name string) bool {
+	m, found := describe(name)
+	return found || m.Roles != nil
+}
+
 func describe(name string) (m Method, found bool) {
 	for prefix, role := range foreign {
 		if strings.HasPrefix(name, prefix) {

@@ -102,6 +102,17 @@ func TestACredentialEndsInTheMidstOfAStream(t *testing.T) {
 
 	answer.Store(nil)
 	weaker.Store(false)
+	late, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, misstepv1.CorpusService_FindMissing_FullMethodName)
+	require.NoError(t, err, "the headers of a unary call, and no message yet")
+	time.Sleep(g.again)
+	says(errors.New("the token was revoked"))()
+	time.Sleep(2 * g.again)
+	require.NoError(t, late.SendMsg(&misstepv1.FindMissingRequest{}))
+	require.NoError(t, late.CloseSend())
+	err = late.RecvMsg(&misstepv1.FindMissingResponse{})
+	assert.Equal(t, codes.Unauthenticated, status.Code(err), "a message long after its headers: %v", err)
+
+	answer.Store(nil)
 	reads, err := client.Read(t.Context(), &misstepv1.ReadRequest{})
 	require.NoError(t, err)
 	_, err = reads.Recv()

@@ -13,6 +13,7 @@ import (
 
 	"misstep/coordinator/access"
 	"misstep/coordinator/store"
+	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -25,6 +26,8 @@ const (
 	// whoever tries does not push out of the log what was done.
 	refusedEvery = time.Minute
 	maxRefused   = 100
+	// maxCall bounds the name of a call, which a stranger chooses, in bytes.
+	maxCall = 200
 
 	auditPage, maxAuditPage = 100, 1000
 )
@@ -71,7 +74,7 @@ func (r *refusals) flush() map[refusal]uint64 {
 // recorded is logged: the call is over by then.
 func (s *Service) Record(ctx context.Context, call access.Call) {
 	e := &misstepv1.AuditEntry{
-		Caller: call.Caller.Name, Kind: call.Caller.Kind.String(), Address: call.Caller.Address, Call: call.Method,
+		Caller: call.Caller.Name, Kind: call.Caller.Kind.String(), Address: call.Caller.Address, Call: shorten.To(call.Method, maxCall),
 		Subject: subject(call.Request, call.Response), Code: codeName(status.Code(call.Err)), Count: 1,
 		Project: call.Project,
 	}

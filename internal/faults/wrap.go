@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"misstep/internal/sandbox"
 )
 
 // Wrap creates dir/bin/java, which starts the JDK in home under the plan: dir is a JAVA_HOME for an executor that passes no
@@ -31,6 +33,11 @@ func Wrap(dir, home, library string, p Plan) error {
 		return fmt.Errorf("wrap the JDK %s: %w", home, err)
 	}
 	return nil
+}
+
+// Unconfined is the sandbox for a wrapped JDK: the log lies where a confined JVM may not write.
+func Unconfined() (*sandbox.Sandbox, error) {
+	return sandbox.Policy{Mode: sandbox.None, AsRoot: os.Geteuid() == 0}.Open()
 }
 
 // LogName is the file name of the log; Wrap says in which folder.

@@ -220,6 +220,8 @@ func TestWalksThatDoNotComeBack(t *testing.T) {
 					Seed: 1, Where: c.where,
 				})
 			}
+			s.Sandbox, err = faults.Unconfined()
+			require.NoError(t, err)
 			recipe := checked(oldest(), "fixture")
 			recipe.Instrumentation.Ratio = 1
 			recipe.Workload.Arguments = []string{"work", "30000"}

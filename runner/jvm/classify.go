@@ -18,6 +18,7 @@ import (
 
 	"misstep/agent"
 	"misstep/internal/hserr"
+	"misstep/internal/regular"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner"
@@ -196,8 +197,8 @@ func (t *trial) core(ctx context.Context, crash *misstepv1.Crash) int64 {
 }
 
 func (t *trial) errorFile() (*hserr.Report, error) {
-	f, err := os.Open(t.path(fileCrash))
-	if errors.Is(err, os.ErrNotExist) {
+	f, err := regular.Open(t.path(fileCrash))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, regular.ErrOther) {
 		return nil, nil
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"misstep/internal/regular"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -29,7 +30,7 @@ const (
 // triage may distinguish them. The most frequent moment of each boundary comes first, so that a bound on the number cuts off the
 // most redundant ones. damaged counts the lines that are not a record, without the last line of a JVM that died while writing it.
 func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, err error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
 	}

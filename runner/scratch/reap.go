@@ -3,6 +3,7 @@ package scratch
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"misstep/internal/regular"
 	"misstep/runner/process"
 )
 
@@ -81,23 +83,51 @@ func (f *Folder) noteGroups(parents []string) error {
 	if len(parents) == 0 {
 		return nil
 	}
-	return os.WriteFile(filepath.Join(f.Path, groupsFile), []byte(strings.Join(parents, "\n")+"\n"), 0o600)
+	return f.note(groupsFile, strings.Join(parents, "\n")+"\n")
+}
+
+// note writes a note anew. It follows no link that the JVM's user has put there.
+func (f *Folder) note(name, text string) error {
+	root, err := os.OpenRoot(f.Path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text)
+	return errors.Join(err, file.Close())
+}
+
+// maxNote bounds what is read of a note.
+const maxNote = 64 << 10
+
+// readNote returns the text of a note; empty if there is none.
+func readNote(folder, name string) string {
+	file, err := regular.Open(filepath.Join(folder, name))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text, _ := io.ReadAll(io.LimitReader(file, maxNote))
+	return string(text)
 }
 
 // readGroups returns the noted folders that are control groups.
 func readGroups(folder string) []string {
-	data, err := os.ReadFile(filepath.Join(folder, groupsFile))
-	if err != nil {
-		return nil
-	}
-	return slices.DeleteFunc(strings.Split(strings.TrimSpace(string(data)), "\n"), func(parent string) bool {
+	return slices.DeleteFunc(strings.Split(strings.TrimSpace(readNote(folder, groupsFile)), "\n"), func(parent string) bool {
 		return !process.IsCgroup(parent)
 	})
 }
 
 // Attaching notes that a JVM is going to be attached to: it then makes a socket outside of the folder, which a killed JVM leaves.
 func (f *Folder) Attaching(pid int) error {
-	if err := os.WriteFile(filepath.Join(f.Path, attachedFile), []byte(strconv.Itoa(pid)), 0o600); err != nil {
+	if err := f.note(attachedFile, strconv.Itoa(pid)); err != nil {
 		return fmt.Errorf("note the JVM to attach to: %w", err)
 	}
 	return nil
@@ -109,11 +139,7 @@ func Socket(pid int) string { return "/tmp/.java_pid" + strconv.Itoa(pid) }
 // removeSocket removes the socket of a trial's dead JVM. The JVM's user may have written the note: it can name a socket of that
 // form and nothing else.
 func removeSocket(folder string) {
-	data, err := os.ReadFile(filepath.Join(folder, attachedFile))
-	if err != nil {
-		return
-	}
-	pid, err := strconv.Atoi(string(data))
+	pid, err := strconv.Atoi(readNote(folder, attachedFile))
 	if err != nil || pid < 1 {
 		return
 	}

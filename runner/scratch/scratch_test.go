@@ -163,3 +163,23 @@ func TestExplainNamesTheRemedy(t *testing.T) {
 	require.ErrorContains(t, err, "--dir")
 	require.NotErrorIs(t, Explain("x", os.ErrExist), ErrNoSpace)
 }
+
+// A note follows no link that the trial's user made, and waits for no pipe.
+func TestNotesFollowNoLinks(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other")
+	require.NoError(t, os.WriteFile(other, []byte("kept"), 0o600))
+	note := filepath.Join(dir, attachedFile)
+	require.NoError(t, os.Symlink(other, note))
+	require.Empty(t, readNote(dir, attachedFile))
+	f := &Folder{Path: dir}
+	require.NoError(t, f.Attaching(42))
+	require.Equal(t, "42", readNote(dir, attachedFile))
+	text, err := os.ReadFile(other)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(text))
+	require.NoError(t, os.Remove(note))
+	require.NoError(t, syscall.Mkfifo(note, 0o600))
+	require.Empty(t, readNote(dir, attachedFile))
+	require.NoError(t, f.Attaching(43))
+	require.Equal(t, "43", readNote(dir, attachedFile))
+}
