@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"misstep/internal/capped"
 	"misstep/internal/filelock"
 	"misstep/internal/sandbox"
 )
@@ -65,7 +66,8 @@ func Prepare(ctx context.Context, a Artefacts, java string, feature int, cacheDi
 	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+	limited := capped.New(&output, 64<<10) // the JDK may be anybody's
+	cmd.Stdout, cmd.Stderr = limited, limited
 	if err := box.Run(cmd); err != nil {
 		return "", fmt.Errorf("prepare the agent for %s: run misstep.agent.Patch: %w: %s", java, err, tail(output.Bytes(), 500))
 	}

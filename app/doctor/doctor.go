@@ -17,6 +17,7 @@ import (
 	"misstep/app/local"
 	"misstep/deploy/jdk"
 	"misstep/deploy/vm"
+	"misstep/internal/capped"
 	"misstep/internal/sandbox"
 	"misstep/recipe"
 )
@@ -127,7 +128,9 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Ent
 	}
 	cmd := exec.CommandContext(ctx, java, append(args, "-XshowSettings:locale", "-version")...)
 	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, out
+	limited := capped.New(&output, 64<<10) // the JDK may be anybody's
+	cmd.Stdout, cmd.Stderr, cmd.Dir = limited, limited, out
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + out, "LANG=" + os.Getenv("LANG")} // no token and no key of the caller's
 	if err := box.Run(cmd); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(output.String()), "\n")
 		return fmt.Errorf("java -version under the agent: %w: %s", err, line)

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
 
 	"misstep/app/fleet"
@@ -72,9 +73,22 @@ coordinators:
 %srunners:
 %s`, cmp.Or(p.transport, "plain_text"), s.work, s.url, s.store, s.bucket.Bucket, s.sites, s.bucket.Endpoint, p.coordinators,
 		p.runners), 0o600))
+	s.forgetVariables()
 	s.env = append(os.Environ(), "NOMAD_ADDR="+s.cluster.Address, "NOMAD_TOKEN="+s.cluster.Token, "MISSTEP_AGENT="+agent,
 		"AWS_ACCESS_KEY_ID="+s.bucket.AccessKey, "AWS_SECRET_ACCESS_KEY="+s.bucket.SecretKey)
 	return s
+}
+
+// forgetVariables removes the variables of jobs that an earlier test wrote on the same cluster: `fleet down` leaves them.
+func (s *site) forgetVariables() {
+	client, err := api.NewClient(&api.Config{Address: s.cluster.Address, SecretID: s.cluster.Token})
+	require.NoError(s.t, err)
+	all, _, err := client.Variables().PrefixList("nomad/jobs", nil)
+	require.NoError(s.t, err)
+	for _, v := range all {
+		_, err := client.Variables().Delete(v.Path, nil)
+		require.NoError(s.t, err)
+	}
 }
 
 // run runs the command line and returns what it printed.
