@@ -149,7 +149,7 @@ func admitted(ctx context.Context, tx store.Tx) error {
 	t := quota.NewTable(all.GetQuotas())
 	for _, q := range []*misstepv1.Quota{
 		t.Of(quota.Project(access.Project(ctx)), quota.Project(quota.Everybody)),
-		t.Of(quota.Person(access.From(ctx).Name), quota.Person(quota.Everybody)),
+		t.Of(quota.Person(access.PersonOf(access.From(ctx).Name)), quota.Person(quota.Everybody)),
 	} {
 		if quota.Nothing(q) {
 			return status.Errorf(codes.ResourceExhausted, "the quota of %s leaves no trials: ask an admin for another one",

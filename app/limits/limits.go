@@ -105,7 +105,7 @@ func (l *Limiter) admit(ctx context.Context, method string, wait time.Duration) 
 	}
 	host, _, _ := net.SplitHostPort(c.Address)
 	now := l.clock()
-	turn := l.of(key{c.Name, host, class}, now).ReserveN(now, 1)
+	turn := l.of(key{access.PersonOf(c.Name), host, class}, now).ReserveN(now, 1)
 	delay := turn.DelayFrom(now)
 	if delay == 0 {
 		return nil

@@ -118,10 +118,11 @@ func isValid(t *misstepv1.Token, now time.Time) bool {
 // nameOf returns the name of the caller that shows a token. The maker is in it, so that nobody gets what belongs to the token of
 // somebody else by making one of the same name.
 func nameOf(t *misstepv1.Token) string {
-	if t.GetMadeBy() == access.LocalName {
-		return "token " + t.GetName()
+	by := t.GetMadeBy()
+	if by == access.LocalName {
+		by = ""
 	}
-	return "token " + t.GetMadeBy() + "/" + t.GetName()
+	return access.TokenName(by, t.GetName())
 }
 
 // ListTokens implements the AccessService.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/queue/fair"
 	"misstep/coordinator/queue/quota"
 	"misstep/coordinator/store"
@@ -93,7 +94,7 @@ func claimants(tx store.Tx) ([]*store.Campaign, []fair.Claim, error) {
 		}
 		spec := c.Submission.GetCampaign()
 		claims[i] = fair.Claim{
-			Owner: c.Owner, Weight: fair.Weight(spec.GetPriority(), spec.GetShare()), Running: running, Turn: c.Turn,
+			Owner: access.PersonOf(c.Owner), Weight: fair.Weight(spec.GetPriority(), spec.GetShare()), Running: running, Turn: c.Turn,
 			OwnerTurn: c.OwnerTurn,
 		}
 	}
@@ -106,7 +107,7 @@ func Begin(tx store.Tx, c *store.Campaign) error {
 	if err != nil {
 		return err
 	}
-	c.Turn, c.OwnerTurn = fair.Begin(claims, c.Owner)
+	c.Turn, c.OwnerTurn = fair.Begin(claims, access.PersonOf(c.Owner))
 	return tx.PutCampaign(c)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/projects"
 	"misstep/coordinator/queue/quota"
 	"misstep/coordinator/store"
@@ -48,7 +49,7 @@ func End(tx store.Tx, c *store.Campaign, state misstepv1.CampaignState, now time
 		if err != nil {
 			return err
 		}
-		if err := keep(tx, q, projectOf(tx, c), c.Owner, day, trials, evidence); err != nil {
+		if err := keep(tx, q, projectOf(tx, c), access.PersonOf(c.Owner), day, trials, evidence); err != nil {
 			return err
 		}
 	}
@@ -91,7 +92,9 @@ func meter(tx store.Tx, t *quota.Table, all []*store.Campaign, running func(i in
 	claims := make([]quota.Claim, len(all))
 	for i, c := range all {
 		project, _ := projects.Split(c.ID)
-		claims[i] = quota.Claim{Project: project, Owner: c.Owner, Running: running(i), Today: c.Tally.GetToday()}
+		claims[i] = quota.Claim{
+			Project: project, Owner: access.PersonOf(c.Owner), Running: running(i), Today: c.Tally.GetToday(),
+		}
 	}
 	var ended map[string]*misstepv1.DayUsage
 	if t.Daily() {
