@@ -72,6 +72,10 @@ func program(arch uint32, perf bool) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLONE, SkipTrue: 4},
 		bpf.LoadAbsolute{Off: offsetFirst, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: spacesFlags, SkipFalse: 1}, no, allow,
+		// Its own limits only: those of the runner, which may have the same user, could end it.
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_PRLIMIT64, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: offsetFirst, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipFalse: 1}, allow, no,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1}, allow,
 		bpf.LoadAbsolute{Off: offsetFirst, Size: 4},
 	)

@@ -40,6 +40,8 @@ func TestAnswersOfTheFilter(t *testing.T) {
 		{"signals of the agent", unix.AUDIT_ARCH_X86_64, unix.SYS_TGKILL, 0, yes},
 		{"mount", unix.AUDIT_ARCH_X86_64, unix.SYS_MOUNT, 0, no},
 		{"ptrace", unix.AUDIT_ARCH_X86_64, unix.SYS_PTRACE, 0, no},
+		{"its own limits", unix.AUDIT_ARCH_X86_64, unix.SYS_PRLIMIT64, 0, yes},
+		{"limits of others", unix.AUDIT_ARCH_X86_64, unix.SYS_PRLIMIT64, 1, no},
 		{"perf events", unix.AUDIT_ARCH_X86_64, unix.SYS_PERF_EVENT_OPEN, 0, no},
 		{"a thread", unix.AUDIT_ARCH_X86_64, unix.SYS_CLONE, unix.CLONE_VM | unix.CLONE_THREAD, yes},
 		{"a user namespace", unix.AUDIT_ARCH_X86_64, unix.SYS_CLONE, unix.CLONE_NEWUSER, no},
