@@ -154,12 +154,14 @@ func (v Version) compare(w Version, parts int) int {
 
 var (
 	legacyRE = regexp.MustCompile(`\b1\.8\.0(?:_(\d+))?`)
+	hotspot8 = regexp.MustCompile(`\b25\.(\d+)-b\d+`)
 	modernRE = regexp.MustCompile(`\(?\b(\d{1,3})(?:\.(\d{1,3}))?(?:\.(\d{1,4}))?(?:\.\d+)*(?:[-+][\w.+~-]*)?\)`)
 	plainRE  = regexp.MustCompile(`^(\d{1,3})(?:\.(\d{1,3}))?(?:\.(\d{1,4}))?(?:[.+_-].*)?$`)
 )
 
 // ParseVersion reads the version out of what -Xinternalversion prints, "OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1) for
-// linux-amd64 JRE (17.0.15+6…)" or, on 8, "… VM (25.422-b05) for linux-amd64 JRE (1.8.0_422-b05)", or out of a bare version.
+// linux-amd64 JRE (17.0.15+6…)" or, on 8, "… VM (25.422-b05) for linux-amd64 JRE (1.8.0_422-b05)", or out of a bare version. That of
+// HotSpot alone, which the property java.vm.version is on 8, is "25.422-b05".
 func ParseVersion(text string) (Version, bool) {
 	if m := legacyRE.FindStringSubmatch(text); m != nil {
 		return Version{8, 0, atoi(m[1])}, true
@@ -167,6 +169,8 @@ func ParseVersion(text string) (Version, bool) {
 	// The JRE's version is that of the release; the first parentheses have HotSpot's own version, which differs on 8.
 	if i := strings.LastIndex(text, "JRE ("); i >= 0 {
 		text = text[i:]
+	} else if m := hotspot8.FindStringSubmatch(text); m != nil {
+		return Version{8, 0, atoi(m[1])}, true
 	}
 	for _, re := range []*regexp.Regexp{modernRE, plainRE} {
 		if m := re.FindStringSubmatch(strings.TrimSpace(text)); m != nil {

@@ -29,6 +29,9 @@ func TestParseVersion(t *testing.T) {
 	for text, want := range map[string]known.Version{
 		jdk8: {8, 0, 412}, jdk11: {11, 0, 27}, jdk17: {17, 0, 15}, jdk25: {25, 0, 3}, jdk28ea: {28, 0, 0},
 		"17.0.15": {17, 0, 15}, "17": {17, 0, 0}, "17.0.15+6": {17, 0, 15}, "28-ea": {28, 0, 0}, "1.8.0_422": {8, 0, 422},
+		// HotSpot's own version
+		"OpenJDK 64-Bit Server VM (25.422-b05)": {8, 0, 422}, "25.422-b05": {8, 0, 422}, "OpenJDK 64-Bit Server VM (25-ea+12)": {25, 0, 0},
+		"OpenJDK 64-Bit Server VM (25.0.3+9-LTS)": {25, 0, 3}, "VM (25.0-b70) for linux-amd64 JRE (9-ea)": {9, 0, 0},
 		// as the heads of error files have it
 		"OpenJDK Runtime Environment (11.0.17+8) (build 11.0.17+8)":                             {11, 0, 17},
 		"Java(TM) SE Runtime Environment (8.0_73-b02) (build 1.8.0_73-b02)":                     {8, 0, 73},

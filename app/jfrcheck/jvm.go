@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"misstep/coordinator/triage"
@@ -14,15 +13,13 @@ import (
 )
 
 // jvmVersion returns what the JVM of a recording calls itself, as -Xinternalversion does, if a setting is that; empty otherwise.
+// async-profiler writes the property java.vm.version.
 func jvmVersion(s *recording.Setting) string {
 	if s.Type != "jdk.JVMInformation" || s.Name != "jvmVersion" {
 		return ""
 	}
-	return hotspot8.ReplaceAllString(s.Value, "1.8.0_$1")
+	return s.Value
 }
-
-// hotspot8 matches what async-profiler writes of JDK 8, which is HotSpot's version alone.
-var hotspot8 = regexp.MustCompile(`^25\.(\d+)-b\d+$`)
 
 // version returns the JVM of all recordings; empty if they are of several, or do not say.
 func (r *Report) version() string {

@@ -20,11 +20,14 @@ func jvm(version string) *recording.Setting {
 }
 
 func TestVersionsOfJVMs(t *testing.T) {
-	for text, want := range map[string]string{
-		"25.504-b01": "1.8.0_504", "25.0.3+9-LTS": "25.0.3+9-LTS", "25-ea+12": "25-ea+12", "": "",
-		"OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01)": "OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01)",
+	for text, want := range map[string]known.Version{
+		"25.504-b01": {8, 0, 504}, "25.0.3+9-LTS": {25, 0, 3}, "25-ea+12": {25, 0, 0},
+		"OpenJDK 64-Bit Server VM (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01)": {8, 0, 504},
 	} {
-		assert.Equal(t, want, jvmVersion(jvm(text)))
+		assert.Equal(t, text, jvmVersion(jvm(text)))
+		got, ok := known.ParseVersion(text)
+		assert.True(t, ok, text)
+		assert.Equal(t, want, got, text)
 	}
 	assert.Empty(t, jvmVersion(&recording.Setting{Type: "jdk.JVMInformation", Name: "pid", Value: "7"}))
 	assert.Empty(t, jvmVersion(&recording.Setting{Type: "jdk.FileRead", Name: "jvmVersion", Value: "7"}))
