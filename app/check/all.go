@@ -78,7 +78,7 @@ func withToolOptions(env, args []string) []string {
 	return append(out, toolOptions+"="+strings.Join(words, " "))
 }
 
-// merged sums up JVMs: the counts of each check, and the findings of all. Known bugs are those of the first JVM's JDK.
+// merged sums up JVMs: the counts of each check, and the findings of all. Known bugs are those of each JVM's own JDK.
 func merged(list []examined, ended process.Result) *Report {
 	sum := &misstepv1.Outcome{ExitCode: int32(ended.ExitCode), Signal: int32(ended.Signal)} // both are small
 	side := jvm.Alongside{Recipe: &misstepv1.Recipe{}}
@@ -103,6 +103,7 @@ func merged(list []examined, ended process.Result) *Report {
 	}
 	conclude(sum)
 	r := report(nil, 0, side, sum)
+	r.Bugs = bugs(sum.GetChecks(), list)
 	r.Wall, r.CPU, r.MaxRSS = ended.Wall, ended.CPU, ended.MaxRSS
 	for _, x := range list {
 		r.JVMs = append(r.JVMs, x.report)

@@ -67,6 +67,46 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	assert.Contains(t, r.Reason, "no JVM was started")
 }
 
+// What is a known bug of one JVM's JDK is none of another's; no crash hides another.
+func TestFindingsAreThoseOfEachJVMsJDK(t *testing.T) {
+	wrong := &misstepv1.Mismatch{
+		Check: recipe.AsgctShadow, Kind: "wrong-method", Count: 3, Divergence: 1,
+		Reference: trace("shadow", "b", "a"), Suspect: trace("asgct", "x", "a"),
+	}
+	crashed := func(frame string) *misstepv1.Outcome {
+		return &misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, Checks: counted(1, 0),
+			Crash: &misstepv1.Crash{
+				Error: "Internal Error (codeCache.cpp:654)", ProblematicFrame: frame,
+				Detail: "guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method",
+			},
+		}
+	}
+	found := func() *misstepv1.Outcome {
+		return &misstepv1.Outcome{
+			Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Mismatches: []*misstepv1.Mismatch{wrong},
+			Checks: []*misstepv1.CheckCount{{Check: recipe.AsgctShadow, Total: 12, Match: 9, Mismatch: 3}},
+		}
+	}
+	const zombie = "V  [libjvm.so+0x5]  CodeCache::find_blob(void*)+0x1"
+	for _, versions := range [][]string{{"17.0.15", "25.0.3"}, {"25.0.3", "17.0.15"}} {
+		r := merged([]examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}, process.Result{})
+		require.Len(t, r.Bugs, 2, versions)
+		labels := map[string]bool{r.Bugs[0].ID: r.Bugs[0].Known, r.Bugs[1].ID: r.Bugs[1].Known}
+		assert.True(t, labels["JDK-8352649"], "%v: %v", versions, labels)
+		assert.True(t, r.New(), "25 does not have that bug: %v", versions)
+	}
+	const other = "V  [libjvm.so+0x9]  PhaseIdealLoop::build(int)+0x1"
+	r := merged([]examined{one(1, "25.0.3", crashed(zombie)), one(2, "25.0.3", crashed(other))}, process.Result{})
+	assert.Len(t, r.Bugs, 2, "two crashes")
+
+	r = merged([]examined{one(1, "17.0.15", found()), one(2, "25.0.3", found())}, process.Result{})
+	require.Len(t, r.Bugs, 1, "the same on both")
+	assert.EqualValues(t, 6, r.Bugs[0].Count)
+	assert.Len(t, r.Bugs[0].Findings, 1)
+	assert.InEpsilon(t, 0.25, r.Bugs[0].Wrong, 1e-9, "of the samples of both")
+}
+
 func TestFoldersThatAreNotTheAgents(t *testing.T) {
 	dir := t.TempDir()
 	artefacts := filepath.Join(dir, "agent-artefacts")

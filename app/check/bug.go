@@ -19,7 +19,7 @@ type harm struct{ wrong, cut uint64 }
 
 // add adds a finding, with the mismatches that it is.
 func (b *grown) add(o *misstepv1.Outcome, h triage.Hit) {
-	b.Findings = append(b.Findings, h.ID)
+	b.Findings = with(b.Findings, h.ID)
 	found := false
 	for _, m := range o.GetMismatches() {
 		if s, _ := triage.Mismatch(m); signature.ID(s) != h.ID {

@@ -109,7 +109,7 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome)
 		Command: command, PID: pid, JDK: JDK{Home: side.Home, Feature: side.Feature, Version: side.Recipe.GetJdk().GetVersion()},
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
-		Bugs: bugs(o, side.Recipe.GetJdk()), Profiles: profiles(side.Recipe, o),
+		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}), Profiles: profiles(side.Recipe, o),
 	}
 	for _, c := range o.GetChecks() {
 		r.Checks = append(r.Checks, Count{
@@ -190,10 +190,10 @@ func profiles(r *misstepv1.Recipe, o *misstepv1.Outcome) []Profile {
 	return list
 }
 
-// bugs groups what an outcome shows by known bugs on its JDK.
-func bugs(o *misstepv1.Outcome, on *misstepv1.Jdk) []Bug {
+// bugs groups what the outcomes of JVMs show by known bugs, each on its own JDK. The shares are of the samples that counts has.
+func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
 	all := map[string]uint64{} // samples by check
-	for _, c := range o.GetChecks() {
+	for _, c := range counts {
 		if samples(c.GetCheck()) {
 			all[c.GetCheck()] = judged(c)
 		}
@@ -204,17 +204,19 @@ func bugs(o *misstepv1.Outcome, on *misstepv1.Jdk) []Bug {
 	}
 	of := map[string]*grown{}
 	var order []*grown
-	for _, h := range triage.Triage(o) {
-		id, isKnown := h.ID, false
-		if labels := triage.KnownAs(known.Default(), h.Signature, on); len(labels) > 0 {
-			id, isKnown = labels[0], true
+	for _, x := range jvms {
+		for _, h := range triage.Triage(x.outcome) {
+			id, isKnown := h.ID, false
+			if labels := triage.KnownAs(known.Default(), h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
+				id, isKnown = labels[0], true
+			}
+			b := of[id]
+			if b == nil {
+				b = &grown{Bug: Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title)}, harm: map[string]*harm{}}
+				of[id], order = b, append(order, b)
+			}
+			b.add(x.outcome, h)
 		}
-		b := of[id]
-		if b == nil {
-			b = &grown{Bug: Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title)}, harm: map[string]*harm{}}
-			of[id], order = b, append(order, b)
-		}
-		b.add(o, h)
 	}
 	list := []Bug{}
 	for _, b := range order {
