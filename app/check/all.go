@@ -48,11 +48,11 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := examineAll(context.WithoutCancel(ctx), e, dir)
+	list, lost, err := examineAll(context.WithoutCancel(ctx), e, dir, maxJVMs)
 	if err != nil {
 		return nil, err
 	}
-	all := merged(list, ended)
+	all := merged(list, lost, ended)
 	all.Command, all.PID = o.Command, p.pid
 	return all, nil
 }
@@ -78,8 +78,9 @@ func withToolOptions(env, args []string) []string {
 	return append(out, toolOptions+"="+strings.Join(words, " "))
 }
 
-// merged sums up JVMs: the counts of each check, and the findings of all. Known bugs are those of each JVM's own JDK.
-func merged(list []examined, ended process.Result) *Report {
+// merged sums up JVMs: the counts of each check, and the findings of all. Known bugs are those of each JVM's own JDK; lost are the
+// notes about JVMs that are not in the list.
+func merged(list []examined, lost []string, ended process.Result) *Report {
 	sum := &misstepv1.Outcome{ExitCode: int32(ended.ExitCode), Signal: int32(ended.Signal)} // both are small
 	side := jvm.Alongside{Recipe: &misstepv1.Recipe{}}
 	counts := map[string]*misstepv1.CheckCount{}
@@ -102,9 +103,13 @@ func merged(list []examined, ended process.Result) *Report {
 		}
 	}
 	conclude(sum)
+	if len(list) == 0 && len(lost) > 0 {
+		sum.Reason = "no JVM could be examined: the notes say why"
+	}
 	r := report(nil, 0, side, sum)
 	r.Bugs = bugs(sum.GetChecks(), list)
 	r.Wall, r.CPU, r.MaxRSS = ended.Wall, ended.CPU, ended.MaxRSS
+	r.Notes = append(r.Notes, lost...)
 	for _, x := range list {
 		r.JVMs = append(r.JVMs, x.report)
 		r.Notes = append(r.Notes, x.report.Notes...)

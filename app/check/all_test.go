@@ -44,7 +44,7 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	long := &misstepv1.Outcome{
 		Checks: counted(6, 2), Mismatches: []*misstepv1.Mismatch{cut}, Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 	}
-	r := merged([]examined{one(1, "17", short), one(2, "17", long)}, process.Result{ExitCode: 5})
+	r := merged([]examined{one(1, "17", short), one(2, "17", long)}, nil, process.Result{ExitCode: 5})
 	assert.Equal(t, "mismatches", r.Outcome)
 	assert.Equal(t, 5, r.ExitCode)
 	require.Len(t, r.JVMs, 2)
@@ -58,11 +58,11 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	assert.InEpsilon(t, 0.25, r.Bugs[0].CutOff, 1e-9)
 	assert.Equal(t, "17", r.JDK.Version)
 
-	r = merged([]examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}, process.Result{})
+	r = merged([]examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}, nil, process.Result{})
 	assert.Equal(t, "clean", r.Outcome, "a short JVM does not make all of it void")
 	assert.Equal(t, "several JDKs", r.JDK.Version)
-	assert.False(t, merged([]examined{one(1, "17", short)}, process.Result{}).Proved())
-	r = merged(nil, process.Result{})
+	assert.False(t, merged([]examined{one(1, "17", short)}, nil, process.Result{}).Proved())
+	r = merged(nil, nil, process.Result{})
 	assert.False(t, r.Proved())
 	assert.Contains(t, r.Reason, "no JVM was started")
 }
@@ -90,17 +90,17 @@ func TestFindingsAreThoseOfEachJVMsJDK(t *testing.T) {
 	}
 	const zombie = "V  [libjvm.so+0x5]  CodeCache::find_blob(void*)+0x1"
 	for _, versions := range [][]string{{"17.0.15", "25.0.3"}, {"25.0.3", "17.0.15"}} {
-		r := merged([]examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}, process.Result{})
+		r := merged([]examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}, nil, process.Result{})
 		require.Len(t, r.Bugs, 2, versions)
 		labels := map[string]bool{r.Bugs[0].ID: r.Bugs[0].Known, r.Bugs[1].ID: r.Bugs[1].Known}
 		assert.True(t, labels["JDK-8352649"], "%v: %v", versions, labels)
 		assert.True(t, r.New(), "25 does not have that bug: %v", versions)
 	}
 	const other = "V  [libjvm.so+0x9]  PhaseIdealLoop::build(int)+0x1"
-	r := merged([]examined{one(1, "25.0.3", crashed(zombie)), one(2, "25.0.3", crashed(other))}, process.Result{})
+	r := merged([]examined{one(1, "25.0.3", crashed(zombie)), one(2, "25.0.3", crashed(other))}, nil, process.Result{})
 	assert.Len(t, r.Bugs, 2, "two crashes")
 
-	r = merged([]examined{one(1, "17.0.15", found()), one(2, "25.0.3", found())}, process.Result{})
+	r = merged([]examined{one(1, "17.0.15", found()), one(2, "25.0.3", found())}, nil, process.Result{})
 	require.Len(t, r.Bugs, 1, "the same on both")
 	assert.EqualValues(t, 6, r.Bugs[0].Count)
 	assert.Len(t, r.Bugs[0].Findings, 1)
@@ -133,4 +133,40 @@ func TestFoldersThatAreNotTheAgents(t *testing.T) {
 	write(t, filepath.Join(dir, "seen", FileRecipe))
 	_, err = Left(t.Context(), i, filepath.Join(dir, "seen"), nil)
 	require.ErrorContains(t, err, "recipe.json")
+}
+
+// One JVM whose files cannot be read loses none of the others' results; without any there is no proof.
+func TestJVMsThatCannotBeExaminedAreNoted(t *testing.T) {
+	dir := t.TempDir()
+	artefacts := filepath.Join(dir, "agent-artefacts")
+	write(t, filepath.Join(artefacts, agent.LibraryName))
+	write(t, filepath.Join(artefacts, agent.JarName))
+	i := local.Installation{Home: filepath.Join(dir, "home"), AgentDir: artefacts}
+	seen := filepath.Join(dir, "seen")
+	about := func(name string) string { return filepath.Join(seen, name, jvm.AgentDir, agent.FileAbout) }
+	write(t, about("6")) // cut off
+	r, err := Left(t.Context(), i, seen, nil)
+	require.NoError(t, err)
+	assert.False(t, r.Proved())
+	assert.Equal(t, "no JVM could be examined: the notes say why", r.Reason)
+	require.Len(t, r.Notes, 1)
+	assert.Contains(t, r.Notes[0], "JVM 6 could not be examined: ")
+	assert.Contains(t, r.Notes[0], "was cut off")
+
+	write(t, about("7"))
+	text := "pid=7\nversion=OpenJDK (17)\nhome=/none\ncommand=Main\noptions=out=/x,gst-asgct=0,shadow-gst=0,asgct-shadow=0\n"
+	require.NoError(t, os.WriteFile(about("7"), []byte(text), 0o600))
+	r, err = Left(t.Context(), i, seen, nil)
+	require.NoError(t, err)
+	require.Len(t, r.JVMs, 1)
+	assert.Equal(t, 7, r.JVMs[0].PID)
+	assert.Contains(t, r.Notes[0], "JVM 6 could not be examined: ")
+
+	e, err := executor(i, seen, nil)
+	require.NoError(t, err)
+	list, lost, err := examineAll(t.Context(), e, seen, 1)
+	require.NoError(t, err)
+	assert.Empty(t, list)
+	require.Len(t, lost, 2)
+	assert.Equal(t, "1 further JVMs were not examined: at most 1 are", lost[1])
 }

@@ -48,15 +48,15 @@ func Left(ctx context.Context, i local.Installation, dir string, logger *slog.Lo
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	list, err := examineAll(ctx, e, dir)
+	list, lost, err := examineAll(ctx, e, dir, maxJVMs)
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && len(lost) == 0 {
 		return nil, fmt.Errorf("%s has no %s/%s of the agent, nor has a folder in it: name the folder above that of its option out",
 			dir, jvm.AgentDir, agent.FileAbout)
 	}
-	return merged(list, unknown), nil
+	return merged(list, lost, unknown), nil
 }
 
 // examined is one JVM with what it did.
@@ -66,25 +66,39 @@ type examined struct {
 	side    jvm.Alongside
 }
 
-// examineAll judges every JVM that left something in a folder of dir, in the order of their processes.
-func examineAll(ctx context.Context, e *jvm.Executor, dir string) (list []examined, err error) {
+// examineAll judges the JVMs that left something in a folder of dir, at most so many, in the order of their processes. What
+// prevents one from being examined is among the notes lost, and the others are examined all the same.
+func examineAll(ctx context.Context, e *jvm.Executor, dir string, most int) (list []examined, lost []string, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*", jvm.AgentDir, agent.FileAbout))
 	if err != nil {
-		return nil, fmt.Errorf("find JVMs in %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("find JVMs in %s: %w", dir, err)
 	}
-	for _, name := range names[:min(len(names), maxJVMs)] {
-		side, about, err := sideOf(filepath.Dir(filepath.Dir(name)))
-		if err != nil {
-			return nil, err
+	for _, name := range names[:min(len(names), most)] {
+		of := filepath.Dir(filepath.Dir(name))
+		one, err := examineIn(ctx, e, of)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
 		}
-		one, err := examine(ctx, e, side, about, process.Result{ExitCode: -1})
 		if err != nil {
-			return nil, err
+			lost = append(lost, fmt.Sprintf("JVM %s could not be examined: %v", filepath.Base(of), err))
+			continue
 		}
 		list = append(list, one)
 	}
+	if n := len(names) - most; n > 0 {
+		lost = append(lost, fmt.Sprintf("%d further JVMs were not examined: at most %d are", n, most))
+	}
 	slices.SortStableFunc(list, func(a, b examined) int { return a.report.PID - b.report.PID })
-	return list, nil
+	return list, lost, nil
+}
+
+// examineIn judges what one JVM left in a folder.
+func examineIn(ctx context.Context, e *jvm.Executor, dir string) (examined, error) {
+	side, about, err := sideOf(dir)
+	if err != nil {
+		return examined{}, err
+	}
+	return examine(ctx, e, side, about, process.Result{ExitCode: -1})
 }
 
 func examine(ctx context.Context, e *jvm.Executor, side jvm.Alongside, about agent.About, ended process.Result) (examined, error) {
