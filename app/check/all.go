@@ -48,6 +48,9 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.collectAll(dir); err != nil {
+		return nil, err
+	}
 	list, lost, err := examineAll(context.WithoutCancel(ctx), e, dir, maxJVMs)
 	if err != nil {
 		return nil, err

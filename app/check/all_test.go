@@ -10,6 +10,7 @@ import (
 
 	"misstep/agent"
 	"misstep/app/local"
+	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -169,4 +170,38 @@ func TestJVMsThatCannotBeExaminedAreNoted(t *testing.T) {
 	assert.Empty(t, list)
 	require.Len(t, lost, 2)
 	assert.Equal(t, "1 further JVMs were not examined: at most 1 are", lost[1])
+}
+
+// A JVM that crashed is found by the error file of its process, where Run looks too; that of another process, or of before, is not.
+func TestCrashesOfEveryJVMAreFound(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	t.Chdir(work)
+	t.Setenv(toolOptions, "")
+	artefacts := filepath.Join(dir, "agent-artefacts")
+	write(t, filepath.Join(artefacts, agent.LibraryName))
+	write(t, filepath.Join(artefacts, agent.JarName))
+	i := local.Installation{Home: filepath.Join(dir, "home"), AgentDir: artefacts}
+	script := filepath.Join(dir, "script.sh")
+	text := `#!/bin/sh
+for pid in 4000001 4000002; do
+	mkdir -p "$1/$pid/agent"
+	printf 'pid=%s\nversion=OpenJDK (17.0.15)\nhome=/none\ncommand=Main\noptions=out=/x\n' $pid > "$1/$pid/agent/jvm.txt"
+done
+cp "$2" hs_err_pid4000002.log
+`
+	require.NoError(t, os.WriteFile(script, []byte(text), 0o755))
+	o := Options{
+		Installation: i, Out: filepath.Join(dir, "seen"), Selection: Selection{Ratio: 1},
+		Command: []string{
+			script, filepath.Join(dir, "seen"), filepath.Join(testenv.Root(), "internal", "hserr", "testdata", "jdk17-compiler.log"),
+		},
+	}
+	r, err := RunAll(t.Context(), o)
+	require.NoError(t, err)
+	assert.Equal(t, "crash", r.Outcome)
+	require.Len(t, r.JVMs, 2)
+	assert.NotEqual(t, "crash", r.JVMs[0].Outcome)
+	assert.Equal(t, "crash", r.JVMs[1].Outcome)
+	assert.Equal(t, []string{"crash"}, r.Bugs[0].Kinds)
+	require.FileExists(t, "hs_err_pid4000002.log", "the error file is where it always is")
 }

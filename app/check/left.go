@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -69,9 +68,9 @@ type examined struct {
 // examineAll judges the JVMs that left something in a folder of dir, at most so many, in the order of their processes. What
 // prevents one from being examined is among the notes lost, and the others are examined all the same.
 func examineAll(ctx context.Context, e *jvm.Executor, dir string, most int) (list []examined, lost []string, err error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*", jvm.AgentDir, agent.FileAbout))
+	names, err := jvmsIn(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("find JVMs in %s: %w", dir, err)
+		return nil, nil, err
 	}
 	for _, name := range names[:min(len(names), most)] {
 		of := filepath.Dir(filepath.Dir(name))
@@ -90,6 +89,15 @@ func examineAll(ctx context.Context, e *jvm.Executor, dir string, most int) (lis
 	}
 	slices.SortStableFunc(list, func(a, b examined) int { return a.report.PID - b.report.PID })
 	return list, lost, nil
+}
+
+// jvmsIn returns the files that say which JVMs left something in folders of dir.
+func jvmsIn(dir string) ([]string, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*", jvm.AgentDir, agent.FileAbout))
+	if err != nil {
+		return nil, fmt.Errorf("find JVMs in %s: %w", dir, err)
+	}
+	return names, nil
 }
 
 // examineIn judges what one JVM left in a folder.
@@ -111,8 +119,10 @@ func examine(ctx context.Context, e *jvm.Executor, side jvm.Alongside, about age
 	if err == nil {
 		r.observe(status)
 	}
-	if err == nil && status.Started && !status.Ended {
-		r.Notes = append(r.Notes, "JVM "+strconv.Itoa(about.PID)+" has not shut down in order: it runs still, or was killed")
+	if err == nil && status.Started && !status.Ended && outcome.GetCrash() == nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("JVM %[1]d has not shut down in order: it runs still, was killed, or crashed and left its "+
+			"error file hs_err_pid%[1]d.log in another folder: copied beside the folder agent of --out as %[2]s, misstep outcome reads it",
+			about.PID, jvm.CrashFile))
 	}
 	return examined{r, outcome, side}, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"misstep/agent"
 	"misstep/runner/jvm"
 	"misstep/runner/process"
 )
@@ -110,14 +111,41 @@ func resultOf(state *os.ProcessState, wall time.Duration) process.Result {
 // collect copies what the JVM left of a crash to where it is examined: the error file, and JFR's recording. Both stay where the
 // program's user expects them.
 func (p *program) collect(flags []string, dir string) error {
-	for _, from := range errorFiles(flags, p.pid) {
-		if err := copySince(p.began, from, filepath.Join(dir, jvm.CrashFile)); err != nil {
-			return err
-		}
+	if err := p.collectErrorFile(flags, p.pid, dir); err != nil {
+		return err
 	}
 	for _, name := range []string{"hs_err_pid%d.jfr", "hs_oom_pid%d.jfr", "hs_soe_pid%d.jfr"} { // HotSpot jfrEmergencyDump.cpp
 		name = fmt.Sprintf(name, p.pid)
 		if err := copySince(p.began, name, filepath.Join(dir, jvm.WorkDir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) collectErrorFile(flags []string, pid int, dir string) error {
+	for _, from := range errorFiles(flags, pid) {
+		if err := copySince(p.began, from, filepath.Join(dir, jvm.CrashFile)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collectAll copies the error files of the JVMs that left something in folders of dir to where they are examined. Those are missed
+// that a JVM wrote to a working folder of its own, or where its own -XX:ErrorFile says.
+func (p *program) collectAll(dir string) error {
+	names, err := jvmsIn(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		about, err := agent.ReadAbout(name)
+		if err != nil {
+			continue // that JVM is not examined, which a note says
+		}
+		of := filepath.Dir(filepath.Dir(name))
+		if err := p.collectErrorFile(strings.Fields(os.Getenv(toolOptions)), about.PID, of); err != nil {
 			return err
 		}
 	}
