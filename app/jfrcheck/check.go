@@ -179,6 +179,9 @@ func (c *chunkOrder) report(r *Report) {
 	})
 	for _, m := range v.Mismatches {
 		f := m.GetRecordingFault()
+		if f.GetReferrer() != "" && r.byAsync(int(f.GetRecording())) { // as chunks.New does where it is known before
+			f.Referrer = chunks.AsyncWriter + f.GetReferrer()
+		}
 		r.Faults = append(r.Faults, Fault{
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: placeOf(f),
 			Detail: fmt.Sprintf("%s; %schunk %d, position %d",
@@ -200,6 +203,11 @@ func placeOf(f *misstepv1.RecordingFault) string {
 		return f.GetType()
 	}
 	return f.GetType() + " in " + from
+}
+
+// byAsync reports whether async-profiler wrote a recording.
+func (r *Report) byAsync(number int) bool {
+	return number >= 0 && number < len(r.Recordings) && r.Recordings[number].Profiler == recipe.ProfilerAsync
 }
 
 // fileOf names a recording where there are several.

@@ -234,6 +234,27 @@ func TestRecordingOfAsyncProfiler(t *testing.T) {
 	assert.Equal(t, recipe.ProfilerJFR, r.Recordings[0].Profiler)
 }
 
+// Faults of async-profiler's recordings are not taken for JFR's, and have the labels of its own bugs.
+func TestFaultsOfAsyncProfiler(t *testing.T) {
+	for _, c := range []struct{ typeName, from, field, byJFR, byAsync string }{
+		{"java.lang.Thread", "jdk.ThreadEnd", "thread", "JDK-8287699", ""},
+		{"jdk.types.Package", "java.lang.Class", "package", "", "MISSTEP-async-profiler-no-package"},
+	} {
+		records := []recording.Record{
+			chunk(0), jvm("17.0.15+6-Debian-1"),
+			&recording.Link{Type: c.typeName, From: c.from, Field: c.field, Referenced: 3, Lacking: 1},
+		}
+		r := run(t, Options{}, records...)
+		require.Len(t, r.Faults, 1)
+		assert.Equal(t, c.byJFR, r.Faults[0].Known)
+		assert.Equal(t, c.typeName+" in "+c.from+"."+c.field, r.Faults[0].Place)
+		r = run(t, Options{}, append(records, &recording.Setting{Type: "jdk.ActiveRecording", Name: "version", Value: "4.1"})...)
+		require.Len(t, r.Faults, 1)
+		assert.Equal(t, c.byAsync, r.Faults[0].Known)
+		assert.Equal(t, c.typeName+" in async-profiler's "+c.from+"."+c.field, r.Faults[0].Place)
+	}
+}
+
 func TestPlacesOfFaults(t *testing.T) {
 	for want, f := range map[string]*misstepv1.RecordingFault{
 		"java.lang.Thread in jdk.ThreadEnd.thread": {Type: "java.lang.Thread", Referrer: "jdk.ThreadEnd", Field: "thread"},

@@ -54,7 +54,9 @@ type codeEdges struct {
 	traced     tracing
 	// otherJDK is the JVM of a recording that is not of the given JDK's version; empty where all are, or do not say.
 	otherJDK string
-	jdk      string                    // its folder
+	jdk      string // its folder
+	in       edges.Input
+	starts   recordingStarts
 	seen     map[*recording.Stack]bool // of this chunk
 }
 
@@ -67,12 +69,12 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 		}
 		return list
 	}
+	in := edges.Input{
+		Program: edges.NewLazyProgram(find, instrumentedByJFR, events), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
+	}
 	return &codeEdges{
-		path: path, jdk: jdk, lines: map[place]bool{}, places: map[code]*compared{}, missing: map[string]bool{}, traced: tracing{},
+		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{}, missing: map[string]bool{}, traced: tracing{},
 		seen: map[*recording.Stack]bool{},
-		judge: edges.New(edges.Input{
-			Program: edges.NewLazyProgram(find, instrumentedByJFR, events), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
-		}),
 	}
 }
 
@@ -81,10 +83,12 @@ func (c *codeEdges) Visit(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Chunk:
 		clear(c.seen)
+		c.starts.chunk(r)
 	case *recording.Setting:
 		c.traced.setting(r)
 		c.version(jvmVersion(r))
 	case *recording.Event:
+		c.starts.events++
 		if r.Stack == nil || c.seen[r.Stack] {
 			break
 		}
@@ -117,6 +121,7 @@ func (c *codeEdges) report(r *Report) {
 	for _, m := range v.Mismatches {
 		reference, suspect := m.GetReference().GetFrames(), m.GetSuspect()
 		frames := suspect.GetFrames()
+		c.attribute(m, r)
 		callee := len(frames) - 1 - int(m.GetDivergence())
 		caller := frames[callee+1]
 		if c.otherClass(caller.GetClassName(), caller.GetMethod()) {
@@ -157,6 +162,16 @@ func (c *codeEdges) report(r *Report) {
 	}
 	for _, err := range c.path.Errors {
 		r.Notes = append(r.Notes, err.Error())
+	}
+}
+
+// attribute names async-profiler as the source of a mismatch in its recording. The judge was not told: what wrote a recording is known
+// at its end.
+func (c *codeEdges) attribute(m *misstepv1.Mismatch, r *Report) {
+	if r.byAsync(c.starts.of(m.GetSequence())) {
+		in, suspect := c.in, m.GetSuspect()
+		in.Profiler = recipe.ProfilerAsync
+		suspect.Source, suspect.Asynchronous = in.Profiler, in.Asynchronous(suspect.GetSampler())
 	}
 }
 

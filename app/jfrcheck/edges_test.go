@@ -9,6 +9,7 @@ import (
 
 	"misstep/agent"
 	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/judge/classes"
 	"misstep/runner/recording"
@@ -92,4 +93,23 @@ func TestEdgesByClassFiles(t *testing.T) {
 	assert.EqualValues(t, 1, c.Void[otherFile])
 	assert.False(t, r.Wrong())
 	assert.Contains(t, strings.Join(r.Notes, "\n"), "are not those that ran (other lines): java.util.concurrent.FutureTask")
+}
+
+// Of two recordings the second is async-profiler's, which samples asynchronously on JDK 25 too.
+func TestEdgesOfAsyncProfilerAreItsOwn(t *testing.T) {
+	c := newCodeEdges(nil, "")
+	c.in.Feature = 25
+	for _, r := range []recording.Record{chunk(0), event(0, nil), chunk(1), event(1, nil), chunk(0), event(2, nil)} {
+		require.NoError(t, c.Visit(r))
+	}
+	r := &Report{Recordings: []Recording{{Profiler: recipe.ProfilerJFR}, {Profiler: recipe.ProfilerAsync}}}
+	for sequence, want := range map[uint64]*misstepv1.Trace{
+		1: {Source: recipe.ProfilerJFR, Sampler: execution}, 2: {Source: recipe.ProfilerJFR, Sampler: execution},
+		3: {Source: recipe.ProfilerAsync, Sampler: execution, Asynchronous: true},
+	} {
+		m := &misstepv1.Mismatch{Sequence: sequence, Suspect: &misstepv1.Trace{Source: recipe.ProfilerJFR, Sampler: execution}}
+		c.attribute(m, r)
+		assert.Equal(t, want.GetSource(), m.GetSuspect().GetSource(), sequence)
+		assert.Equal(t, want.GetAsynchronous(), m.GetSuspect().GetAsynchronous(), sequence)
+	}
 }

@@ -14,6 +14,9 @@ import (
 	"misstep/runner/recording"
 )
 
+// AsyncWriter stands before the referrers in async-profiler's recordings, whose faults are not JFR's.
+const AsyncWriter = recipe.ProfilerAsync + "'s "
+
 // Judge is fed with all records of all recordings of a trial, one recording after the other.
 type Judge struct {
 	limit     int
@@ -29,7 +32,7 @@ type Judge struct {
 	broken bool
 	// early is of the current chunk.
 	early early
-	// writer stands before the referrers: "async-profiler's " in its recordings, whose faults are not JFR's.
+	// writer stands before the referrers: AsyncWriter or nothing.
 	writer string
 }
 
@@ -41,7 +44,7 @@ type place struct{ kind, typeName, referrer, field string }
 func New(limit int, profiler string) *Judge {
 	writer := ""
 	if profiler == recipe.ProfilerAsync {
-		writer = profiler + "'s "
+		writer = AsyncWriter
 	}
 	return &Judge{
 		early: newEarly(), writer: writer, limit: limit, count: &misstepv1.CheckCount{

@@ -29,9 +29,9 @@ type Input struct {
 // cooperative is the feature version from which on JFR walks at the next safepoint (JEP 518).
 const cooperative = 25
 
-// asynchronous reports whether the stacks of a type of event are walked from any instruction. JFR's sampler of native methods walks
+// Asynchronous reports whether the stacks of a type of event are walked from any instruction. JFR's sampler of native methods walks
 // from the thread's anchor; all other events have stacks of threads that ask for them.
-func (in Input) asynchronous(event string) bool {
+func (in Input) Asynchronous(event string) bool {
 	switch event {
 	case "jdk.ExecutionSample":
 		return in.Profiler == recipe.ProfilerAsync || in.Feature < cooperative

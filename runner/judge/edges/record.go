@@ -23,7 +23,7 @@ type place struct {
 
 // keep keeps a mismatch, the shortest stack of each place.
 func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
-	sampler, asynchronous := cmp.Or(j.in.Walker, e.Type), j.in.asynchronous(e.Type)
+	sampler, asynchronous := cmp.Or(j.in.Walker, e.Type), j.in.Asynchronous(e.Type)
 	at := place{sampler, asynchronous, frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
 	old := j.found[at]
 	if old == nil && len(j.found) >= mostDistinct {
