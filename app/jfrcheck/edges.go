@@ -69,12 +69,14 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 		}
 		return list
 	}
+	given, _ := releaseOf(jdk) // 0 where it is not known; where a recording is of another JDK, no edge is called wrong
 	in := edges.Input{
-		Program: edges.NewLazyProgram(find, instrumentedByJFR, events), Profiler: recipe.ProfilerJFR, Limit: mostFaults,
+		Program: edges.NewLazyProgram(find, instrumentedByJFR, events), Profiler: recipe.ProfilerJFR, Feature: given[0],
+		Limit: mostFaults,
 	}
 	return &codeEdges{
-		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{}, missing: map[string]bool{}, traced: tracing{},
-		seen: map[*recording.Stack]bool{},
+		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{},
+		missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{},
 	}
 }
 
@@ -165,8 +167,8 @@ func (c *codeEdges) report(r *Report) {
 	}
 }
 
-// attribute names async-profiler as the source of a mismatch in its recording. The judge was not told: what wrote a recording is known
-// at its end.
+// attribute names async-profiler as the source of a mismatch in its recording. The judge was not told: what wrote a recording is
+// known at its end.
 func (c *codeEdges) attribute(m *misstepv1.Mismatch, r *Report) {
 	if r.byAsync(c.starts.of(m.GetSequence())) {
 		in, suspect := c.in, m.GetSuspect()

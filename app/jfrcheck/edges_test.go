@@ -113,3 +113,35 @@ func TestEdgesOfAsyncProfilerAreItsOwn(t *testing.T) {
 		assert.Equal(t, want.GetAsynchronous(), m.GetSuspect().GetAsynchronous(), sequence)
 	}
 }
+
+// JFR leaves frames out of jdk.ThreadSleep's stacks from 24 on (rule stack-filter): before, such an edge is wrong.
+func TestFramesAreLeftOutByNewerJDKsOnly(t *testing.T) {
+	for name, wrong := range map[string]uint64{"jdk17": 1, "jdk25": 0} {
+		jdk := testenv.Catalogued(t, name).Path
+		p, err := classes.Open("", jdk)
+		require.NoError(t, err)
+		defer p.Close()
+		sleeps := &recording.Stack{}
+		unit := p.Find("java.util.concurrent.TimeUnit")[0]
+		for _, m := range unit.Methods {
+			for _, s := range m.Code {
+				if s.Target < 0 || unit.Targets[s.Target].Owner != "java/lang/Thread" || unit.Targets[s.Target].Name != "sleep" {
+					continue
+				}
+				sleeps.Frames = []recording.Frame{
+					{Method: method("java.lang.Thread", "interrupt", 1), Kind: recording.Compiled},
+					{
+						Method: &recording.Method{Class: unit.Name, Name: m.Name, Descriptor: m.Descriptor}, BCI: int32(s.BCI),
+						Line: unit.Line(m.Name, m.Descriptor, int32(s.BCI)), Kind: recording.Compiled,
+					},
+				}
+			}
+		}
+		require.Len(t, sleeps.Frames, 2, "TimeUnit.sleep calls Thread.sleep")
+		slept := event(0, sleeps)
+		slept.Type = "jdk.ThreadSleep"
+		c := checkOf(t, run(t, Options{JDK: jdk}, chunk(0), slept), recipe.EventEdges)
+		assert.Equal(t, wrong, c.Wrong, name)
+		assert.Equal(t, 1-wrong, c.Tolerated["stack-filter"], name)
+	}
+}
