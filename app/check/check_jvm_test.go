@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"os"
@@ -126,25 +127,23 @@ func TestSignalsArePassedOn(t *testing.T) {
 	o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-cp", classes, "Program", "500", "wait")
 	read, written := io.Pipe()
 	o.Stdout = written
-	var seen bytes.Buffer
+	var seen []string
+	done := make(chan struct{})
 	go func() {
-		buffer := make([]byte, 256)
-		for {
-			n, err := read.Read(buffer)
-			seen.Write(buffer[:n])
-			if bytes.HasSuffix(buffer[:n], []byte("ready\n")) {
+		defer close(done)
+		for lines := bufio.NewScanner(read); lines.Scan(); {
+			seen = append(seen, lines.Text())
+			if lines.Text() == "ready" {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
-			}
-			if err != nil {
-				return
 			}
 		}
 	}()
 	r, err := Run(t.Context(), o)
-	require.NoError(t, err)
 	_ = written.Close()
+	<-done
+	require.NoError(t, err)
 	assert.Equal(t, 128+int(syscall.SIGTERM), r.ExitCode)
-	assert.Contains(t, seen.String(), "asked to end")
+	assert.Contains(t, seen, "asked to end")
 	assert.True(t, r.Proved(), r.Reason)
 }
 
