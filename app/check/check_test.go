@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -214,4 +215,13 @@ func TestReportSaysWhatABugCosts(t *testing.T) {
 	assert.False(t, r.Proved())
 	assert.False(t, r.Found())
 	assert.False(t, r.New())
+}
+
+// Lists without elements are [] for those who read the JSON, and not null.
+func TestListsOfAReportAreNeverNull(t *testing.T) {
+	text, err := json.Marshal(report(nil, 7, jvm.Alongside{Recipe: &misstepv1.Recipe{}}, &misstepv1.Outcome{}))
+	require.NoError(t, err)
+	for _, list := range []string{"checks", "profiles", "bugs"} {
+		assert.Contains(t, string(text), `"`+list+`":[]`)
+	}
 }
