@@ -160,8 +160,8 @@ var (
 )
 
 // ParseVersion reads the version out of what -Xinternalversion prints, "OpenJDK 64-Bit Server VM (17.0.15+6-Debian-1) for
-// linux-amd64 JRE (17.0.15+6…)" or, on 8, "… VM (25.422-b05) for linux-amd64 JRE (1.8.0_422-b05)", or out of a bare version. That of
-// HotSpot alone, which the property java.vm.version is on 8, is "25.422-b05".
+// linux-amd64 JRE (17.0.15+6…)" or, on 8, "… VM (25.422-b05) for linux-amd64 JRE (1.8.0_422-b05)", or out of a bare version. That
+// of HotSpot alone, which the property java.vm.version is on 8, is "25.422-b05".
 func ParseVersion(text string) (Version, bool) {
 	if m := legacyRE.FindStringSubmatch(text); m != nil {
 		return Version{8, 0, atoi(m[1])}, true

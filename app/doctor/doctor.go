@@ -130,7 +130,8 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Ent
 	var output bytes.Buffer
 	limited := capped.New(&output, 64<<10) // the JDK may be anybody's
 	cmd.Stdout, cmd.Stderr, cmd.Dir = limited, limited, out
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + out, "LANG=" + os.Getenv("LANG")} // no token and no key of the caller's
+	// No token and no key of the caller's.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + out, "LANG=" + os.Getenv("LANG")}
 	if err := box.Run(cmd); err != nil {
 		line, _, _ := strings.Cut(strings.TrimSpace(output.String()), "\n")
 		return fmt.Errorf("java -version under the agent: %w: %s", err, line)

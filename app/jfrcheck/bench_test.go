@@ -35,7 +35,8 @@ func BenchmarkSamples(b *testing.B) {
 					for range stacks {
 						s := &recording.Stack{}
 						for range depth {
-							s.Frames = append(s.Frames, recording.Frame{Method: methods[random.IntN(len(methods))], BCI: 5, Line: 7})
+							m := methods[random.IntN(len(methods))]
+							s.Frames = append(s.Frames, recording.Frame{Method: m, BCI: 5, Line: 7})
 						}
 						events = append(events, event(0, s))
 					}

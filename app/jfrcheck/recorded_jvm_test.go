@@ -10,8 +10,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,6 +36,11 @@ func helper(t *testing.T) recording.Helper {
 // record runs a program under JFR and returns the recording and the program's class path.
 func record(t *testing.T, j testenv.JDK, options ...string) (file, classPath string) {
 	t.Helper()
+	return recordFor(t, j, time.Second, options...)
+}
+
+func recordFor(t *testing.T, j testenv.JDK, d time.Duration, options ...string) (file, classPath string) {
+	t.Helper()
 	dir := t.TempDir()
 	source := filepath.Join(testenv.Root(), "runner", "judge", "edges", "testdata")
 	output, err := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir,
@@ -42,7 +49,7 @@ func record(t *testing.T, j testenv.JDK, options ...string) (file, classPath str
 	file = filepath.Join(dir, "recorded.jfr")
 	output, err = exec.CommandContext(t.Context(), j.Tool("java"), append(options, "-Xmx256m",
 		"-XX:StartFlightRecording=filename="+file+",settings="+filepath.Join(source, "all.jfc"), "-cp", dir, "Events",
-		"1000")...).CombinedOutput()
+		strconv.FormatInt(d.Milliseconds(), 10))...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return file, dir
 }
@@ -149,7 +156,8 @@ func TestFaultsInSamples(t *testing.T) {
 
 // Faults that are put into the bytes of chunks are found, as what they are.
 func TestFaultsInChunks(t *testing.T) {
-	file, _ := record(t, testenv.Catalogued(t, "jdk25"), "-XX:FlightRecorderOptions=maxchunksize=1M")
+	// Long enough for a second chunk on a busy machine.
+	file, _ := recordFor(t, testenv.Catalogued(t, "jdk25"), 6*time.Second, "-XX:FlightRecorderOptions=maxchunksize=1M")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	for _, fault := range altered.OfBytes {

@@ -200,7 +200,9 @@ func open(
 		cancel()
 		running.Wait()
 	}
-	return &Coordinator{server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop, unlock: func() {}}, nil
+	return &Coordinator{
+		server: server, health: serving, admin: c, store: st, blobs: blobs, stopRunning: stop, unlock: func() {},
+	}, nil
 }
 
 // Asks reports whether callers are asked who they are.

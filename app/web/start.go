@@ -46,8 +46,8 @@ func (s *Site) checkAddress(address string) error {
 		return fmt.Errorf("pages on %s could be read by other machines, and nobody is asked to log in: serve them on 127.0.0.1, "+
 			"or let the coordinator ask who calls (--auth or --oidc-issuer)", address)
 	case !s.TLS:
-		return fmt.Errorf("pages on %s could be read by other machines, and credentials would travel in plain text: give --tls-cert "+
-			"and --tls-key, or serve them on 127.0.0.1", address)
+		return fmt.Errorf("pages on %s could be read by other machines, and credentials would travel in plain text: give "+
+			"--tls-cert and --tls-key, or serve them on 127.0.0.1", address)
 	}
 	return nil
 }

@@ -40,8 +40,8 @@ func (c *storeRestore) Run(ctx context.Context, e *env) error {
 		return err
 	}
 	if n := len(report.Damaged); n > 0 {
-		return &exitError{code: exitFound, err: fmt.Errorf("damaged in the backup, and not restored: %s; evidence and trees that need "+
-			"them cannot be read; a second backup may have them", plural(n, "blob"))}
+		return &exitError{code: exitFound, err: fmt.Errorf("damaged in the backup, and not restored: %s; evidence and trees that "+
+			"need them cannot be read; a second backup may have them", plural(n, "blob"))}
 	}
 	return nil
 }

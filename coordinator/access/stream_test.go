@@ -102,7 +102,8 @@ func TestACredentialEndsInTheMidstOfAStream(t *testing.T) {
 
 	answer.Store(nil)
 	weaker.Store(false)
-	late, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, misstepv1.CorpusService_FindMissing_FullMethodName)
+	late, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true},
+		misstepv1.CorpusService_FindMissing_FullMethodName)
 	require.NoError(t, err, "the headers of a unary call, and no message yet")
 	time.Sleep(g.again)
 	says(errors.New("the token was revoked"))()

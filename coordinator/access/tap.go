@@ -24,7 +24,8 @@ func (g guard) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	}
 	c, project, err := g.admit(ctx, info.FullMethodName)
 	if c.Kind != KindUnspecified {
-		return context.WithValue(ctx, tapped{}, &admitted{c, time.Now()}), nil // an interceptor says what is missing: it has the message for the log
+		// An interceptor says what is missing: it has the message for the log.
+		return context.WithValue(ctx, tapped{}, &admitted{c, time.Now()}), nil
 	}
 	if err == nil { // anyone may call it
 		return ctx, nil

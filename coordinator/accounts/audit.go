@@ -74,9 +74,9 @@ func (r *refusals) flush() map[refusal]uint64 {
 // recorded is logged: the call is over by then.
 func (s *Service) Record(ctx context.Context, call access.Call) {
 	e := &misstepv1.AuditEntry{
-		Caller: call.Caller.Name, Kind: call.Caller.Kind.String(), Address: call.Caller.Address, Call: shorten.To(call.Method, maxCall),
-		Subject: subject(call.Request, call.Response), Code: codeName(status.Code(call.Err)), Count: 1,
-		Project: call.Project,
+		Caller: call.Caller.Name, Kind: call.Caller.Kind.String(), Address: call.Caller.Address,
+		Call: shorten.To(call.Method, maxCall), Subject: subject(call.Request, call.Response), Code: codeName(status.Code(call.Err)),
+		Count: 1, Project: call.Project,
 	}
 	if call.Refused() {
 		host := e.GetAddress()

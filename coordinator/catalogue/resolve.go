@@ -51,7 +51,8 @@ func expand(full *misstepv1.SubmitCampaignRequest, entries []*misstepv1.Catalogu
 	names := campaign.Expand(patterns, have)
 	if len(names) > recipe.MaxList {
 		return append(wrong, recipe.Violation{Field: "jdks", Message: fmt.Sprintf(
-			"the patterns match %d JDKs of the shared catalogue, expected at most %d: make them narrower", len(names), recipe.MaxList,
+			"the patterns match %d JDKs of the shared catalogue, expected at most %d: make them narrower",
+			len(names), recipe.MaxList,
 		)})
 	}
 	full.Campaign.Jdks = names

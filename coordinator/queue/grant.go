@@ -94,8 +94,8 @@ func claimants(tx store.Tx) ([]*store.Campaign, []fair.Claim, error) {
 		}
 		spec := c.Submission.GetCampaign()
 		claims[i] = fair.Claim{
-			Owner: access.PersonOf(c.Owner), Weight: fair.Weight(spec.GetPriority(), spec.GetShare()), Running: running, Turn: c.Turn,
-			OwnerTurn: c.OwnerTurn,
+			Owner: access.PersonOf(c.Owner), Weight: fair.Weight(spec.GetPriority(), spec.GetShare()), Running: running,
+			Turn: c.Turn, OwnerTurn: c.OwnerTurn,
 		}
 	}
 	return all, claims, nil

@@ -98,7 +98,7 @@ func TestMachineIsTheSameFromAnyFolder(t *testing.T) {
 	first := started(short, 0, "library", "jdk17", 9)
 	assert.Contains(t, first, "-append console=ttyS0")
 	assert.Contains(t, first, "-seed 9\n")
-	assert.Equal(t, first, started(long, 0o077, "library", "replay", 9))
+	assert.Equal(t, first, started(long, 0o070, "library", "replay", 9))
 	assert.NotEqual(t, first, started(filepath.Join(t.TempDir(), "a"), 0, "libraries", "jdk17", 9), "another agent")
 	assert.NotEqual(t, first, started(filepath.Join(t.TempDir(), "a"), 0, "library", "jdk17", 10), "another seed")
 }

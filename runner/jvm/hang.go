@@ -206,8 +206,8 @@ func (t *trial) gdb(ctx context.Context, command string, target ...string) []byt
 		"-batch", "-nx", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
 		"-ex", "set pagination off", "-ex", "set print frame-arguments none", "-ex", command,
 	}, target...)...)
-	// The mark is for the next runner, if this one is killed meanwhile. gdb's Python runs what it finds below HOME: nothing there is
-	// the workload's.
+	// The mark is for the next runner, if this one is killed meanwhile. gdb's Python runs what it finds below HOME: nothing there
+	// is the workload's.
 	cmd.Env = []string{
 		"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "HOME=/nonexistent", "PYTHONNOUSERSITE=1", process.Mark + "=" + t.folder.Path,
 	}

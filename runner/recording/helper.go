@@ -101,6 +101,9 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 		return Summary{}, Usage{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	if err := box.Start(cmd, nil); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return Summary{}, Usage{}, tookTooLong(file, limits, err)
+		}
 		return Summary{}, Usage{}, fmt.Errorf("start the helper that reads recordings: %w", err)
 	}
 	summary, err := Read(stdout, visit)
@@ -111,7 +114,7 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	usage := usageOf(cmd)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		err = fmt.Errorf("read %s: the helper took more than %v: %w", file, limits.Time, ctx.Err())
+		err = tookTooLong(file, limits, ctx.Err())
 	case errors.Is(err, ErrNoEnd):
 		if bytes.Contains(stderr.Bytes(), []byte("OutOfMemoryError")) {
 			err = errors.Join(err, ErrMemory)
@@ -126,6 +129,10 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 // Reads lists the folders and files that the helper needs.
 func (h Helper) Reads() []string {
 	return append(sandbox.Java(h.Java), h.Jar)
+}
+
+func tookTooLong(file string, limits Limits, err error) error {
+	return fmt.Errorf("read %s: the helper took more than %v: %w", file, limits.Time, err)
 }
 
 // box is the helper's, or one for a file with an absolute path.
