@@ -75,8 +75,8 @@ func (r *refusals) flush() map[refusal]uint64 {
 func (s *Service) Record(ctx context.Context, call access.Call) {
 	e := &misstepv1.AuditEntry{
 		Caller: call.Caller.Name, Kind: call.Caller.Kind.String(), Address: call.Caller.Address,
-		Call: shorten.To(call.Method, maxCall), Subject: subject(call.Request, call.Response), Code: codeName(status.Code(call.Err)),
-		Count: 1, Project: call.Project,
+		Call: shorten.To(call.Method, maxCall), Subject: subject(call.Request, call.Response),
+		Code: codeName(status.Code(call.Err)), Count: 1, Project: call.Project,
 	}
 	if call.Refused() {
 		host := e.GetAddress()
