@@ -3,10 +3,11 @@ package check
 import (
 	"context"
 	"errors"
-	"maps"
 	"os"
+	"slices"
 	"strings"
 
+	"misstep/coordinator/queue"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/runner/process"
@@ -86,25 +87,23 @@ func withToolOptions(env, args []string) []string {
 func merged(list []examined, lost []string, ended process.Result) *Report {
 	sum := &misstepv1.Outcome{ExitCode: int32(ended.ExitCode), Signal: int32(ended.Signal)} // both are small
 	side := jvm.Alongside{Recipe: &misstepv1.Recipe{}}
-	counts := map[string]*misstepv1.CheckCount{}
+	var order []string // of the checks, as the JVMs have them
 	for i, x := range list {
 		if i == 0 {
 			side = x.side
 		}
 		for _, c := range x.outcome.GetChecks() {
-			if counts[c.GetCheck()] == nil {
-				counts[c.GetCheck()] = &misstepv1.CheckCount{
-					Check: c.GetCheck(), Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{},
-				}
-				sum.Checks = append(sum.Checks, counts[c.GetCheck()])
-			}
-			add(counts[c.GetCheck()], c)
+			order = append(order, c.GetCheck())
 		}
+		sum.Checks = queue.AddChecks(sum.GetChecks(), x.outcome.GetChecks())
 		sum.Mismatches = append(sum.Mismatches, x.outcome.GetMismatches()...)
 		if sum.GetCrash() == nil {
 			sum.Crash = x.outcome.GetCrash()
 		}
 	}
+	slices.SortFunc(sum.GetChecks(), func(a, b *misstepv1.CheckCount) int {
+		return slices.Index(order, a.GetCheck()) - slices.Index(order, b.GetCheck())
+	})
 	conclude(sum)
 	if len(list) == 0 && len(lost) > 0 {
 		sum.Reason = "no JVM could be examined: the notes say why"
@@ -121,21 +120,6 @@ func merged(list []examined, lost []string, ended process.Result) *Report {
 		}
 	}
 	return r
-}
-
-func add(to, c *misstepv1.CheckCount) {
-	to.Total += c.GetTotal()
-	to.Match += c.GetMatch()
-	to.Mismatch += c.GetMismatch()
-	addTo(to.GetTolerated(), c.GetTolerated())
-	addTo(to.GetUnwalkable(), c.GetUnwalkable())
-	addTo(to.GetVoid(), c.GetVoid())
-}
-
-func addTo[K comparable](to, from map[K]uint64) {
-	for key := range maps.Keys(from) {
-		to[key] += from[key]
-	}
 }
 
 // conclude gives several JVMs one outcome: a short one that compared nothing does not make it void.
@@ -155,7 +139,7 @@ func conclude(o *misstepv1.Outcome) {
 		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "no JVM was started that takes options from "+toolOptions
 	case o.GetCrash() != nil:
 		o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
-		o.Reason = strings.TrimSpace(o.GetCrash().GetError() + " " + o.GetCrash().GetProblematicFrame())
+		o.Reason = jvm.CrashReason(o.GetCrash())
 	case len(o.GetMismatches()) > 0:
 		o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES
 	}

@@ -48,13 +48,16 @@ func homeOf(path string) string {
 	if parent := filepath.Dir(home); filepath.Base(home) == "jre" && exists(filepath.Join(parent, "bin", "java")) {
 		home = parent // the launcher of the runtime inside a JDK 8
 	}
-	for _, classes := range []string{"lib/modules", "jre/lib/rt.jar", "lib/rt.jar"} {
+	for _, classes := range systemClasses {
 		if exists(filepath.Join(home, classes)) {
 			return home
 		}
 	}
 	return ""
 }
+
+// systemClasses are the files that may have a JDK's own classes: of 9 and newer, of a JDK 8, of its runtime alone.
+var systemClasses = []string{"lib/modules", "jre/lib/rt.jar", "lib/rt.jar"}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)
@@ -82,7 +85,7 @@ func describe(ctx context.Context, i local.Installation, home string) (feature i
 func stamp(e jdk.Entry) string {
 	h := sha256.New()
 	fmt.Fprintln(h, e.Path, e.Version)
-	for _, classes := range []string{"lib/modules", "jre/lib/rt.jar", "lib/rt.jar"} {
+	for _, classes := range systemClasses {
 		if info, err := os.Stat(filepath.Join(e.Path, classes)); err == nil {
 			fmt.Fprintln(h, info.Size(), info.ModTime().UnixNano())
 		}

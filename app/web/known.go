@@ -25,11 +25,7 @@ type knownRow struct {
 const maxKnown = 1000
 
 func (s *Site) known(r *http.Request) (*page, error) {
-	own, err := s.admin.ListKnownBugs(r.Context(), &misstepv1.ListKnownBugsRequest{})
-	if err != nil {
-		return nil, err
-	}
-	catalogue, err := s.catalogue(r)
+	catalogue, own, err := s.catalogue(r)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +39,7 @@ func (s *Site) known(r *http.Request) (*page, error) {
 	for _, b := range catalogue.Bugs() {
 		row := knownRow{
 			Bug: b, Affects: strings.Join(b.Versions, ", "), Fixed: strings.Join(b.FixedIn, ", "), Tracker: linkOf(b),
-			Own: slices.ContainsFunc(own.GetBugs(), func(o *misstepv1.KnownBug) bool { return o.GetId() == b.ID }),
+			Own: slices.ContainsFunc(own, func(o *misstepv1.KnownBug) bool { return o.GetId() == b.ID }),
 		}
 		for _, one := range seen.GetBugs() {
 			// Where JDKs have different bugs that look alike, a finding is known as all of them.

@@ -69,7 +69,7 @@ func (s *Site) matrix(r *http.Request) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalogue, err := s.catalogue(r)
+	catalogue, _, err := s.catalogue(r)
 	if err != nil {
 		return nil, err
 	}
@@ -84,17 +84,17 @@ func (s *Site) matrix(r *http.Request) (*page, error) {
 	return &page{template: "matrix", title: "Bug × JDK", data: m, json: m.json(), csv: m.csv(), live: true}, nil
 }
 
-// catalogue returns the known bugs: the project's own before the built-in ones.
-func (s *Site) catalogue(r *http.Request) (known.Catalogue, error) {
+// catalogue returns the known bugs, the project's own before the built-in ones, and its own.
+func (s *Site) catalogue(r *http.Request) (known.Catalogue, []*misstepv1.KnownBug, error) {
 	own, err := s.admin.ListKnownBugs(r.Context(), &misstepv1.ListKnownBugsRequest{})
 	if err != nil {
-		return known.Catalogue{}, err
+		return known.Catalogue{}, nil, err
 	}
 	c, err := known.Own(own.GetBugs())
 	if err != nil {
-		return known.Catalogue{}, err
+		return known.Catalogue{}, nil, err
 	}
-	return known.Default().With(c), nil
+	return known.Default().With(c), own.GetBugs(), nil
 }
 
 func matrixOf(bugs []*misstepv1.Bug, catalogue known.Catalogue) matrix {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"misstep/coordinator/queue"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -58,14 +59,10 @@ func (s *Site) samplers(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	p := samplersPage{Now: s.Clock(), Signals: &misstepv1.SignalCount{}, Total: found.GetTotal()}
-	counts := map[string]*misstepv1.CheckCount{}
+	var counts []*misstepv1.CheckCount
 	for _, c := range campaigns.GetCampaigns() {
-		p.Signals.Sent += c.GetSignals().GetSent()
-		p.Signals.Delivered += c.GetSignals().GetDelivered()
-		p.Signals.Answered += c.GetSignals().GetAnswered()
-		for _, check := range c.GetChecks() {
-			add(counts, check)
-		}
+		p.Signals = queue.AddSignals(p.Signals, c.GetSignals())
+		counts = queue.AddChecks(counts, c.GetChecks())
 	}
 	p.Samplers = samplersOf(counts)
 	p.Bugs = p.bugsOf(found.GetFindings())
@@ -74,35 +71,15 @@ func (s *Site) samplers(r *http.Request) (*page, error) {
 	}, nil
 }
 
-// add sums up the counts of a check.
-func add(counts map[string]*misstepv1.CheckCount, c *misstepv1.CheckCount) {
-	sum := counts[c.GetCheck()]
-	if sum == nil {
-		sum = &misstepv1.CheckCount{
-			Check: c.GetCheck(), Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{},
-		}
-		counts[c.GetCheck()] = sum
-	}
-	sum.Total, sum.Match, sum.Mismatch = sum.Total+c.GetTotal(), sum.Match+c.GetMatch(), sum.Mismatch+c.GetMismatch()
-	for rule, n := range c.GetTolerated() {
-		sum.Tolerated[rule] += n
-	}
-	for code, n := range c.GetUnwalkable() {
-		sum.Unwalkable[code] += n
-	}
-	for reason, n := range c.GetVoid() {
-		sum.Void[reason] += n
-	}
-}
-
 // samplersOf groups checks by what they judge, in the order of the table of checks.
-func samplersOf(counts map[string]*misstepv1.CheckCount) []sampler {
+func samplersOf(counts []*misstepv1.CheckCount) []sampler {
 	var all []sampler
 	for _, check := range recipe.Checks() {
-		c := counts[check.Name]
-		if c.GetTotal() == 0 || check.Suspect == "" {
+		n := slices.IndexFunc(counts, func(c *misstepv1.CheckCount) bool { return c.GetCheck() == check.Name })
+		if n < 0 || counts[n].GetTotal() == 0 || check.Suspect == "" {
 			continue
 		}
+		c := counts[n]
 		i := slices.IndexFunc(all, func(s sampler) bool { return s.Name == check.Suspect })
 		if i < 0 {
 			i = len(all)

@@ -132,7 +132,7 @@ func (e *Executor) Examine(ctx context.Context, a Alongside, ended process.Resul
 		outcome.Judging = durationpb.New(t.judging)
 	}
 	if c := outcome.GetCrash(); c != nil {
-		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, crashReason(c)
+		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, CrashReason(c)
 		return outcome, nil
 	}
 	return outcome, t.conclude(outcome, damaged)

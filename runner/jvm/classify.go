@@ -60,7 +60,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	switch {
 	case crash != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
-		outcome.Reason = crashReason(crash)
+		outcome.Reason = CrashReason(crash)
 		return outcome, nil
 	case t.verdict.hang != nil:
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_HANG, t.verdict.reason
@@ -80,7 +80,8 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	return outcome, nil
 }
 
-func crashReason(c *misstepv1.Crash) string {
+// CrashReason is what an error file says of a crash, in one line.
+func CrashReason(c *misstepv1.Crash) string {
 	return strings.TrimSpace(c.GetError() + " " + c.GetProblematicFrame())
 }
 
