@@ -52,8 +52,7 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	assert.Equal(t, "void", r.JVMs[0].Outcome)
 	require.Len(t, r.Checks, 1)
 	assert.Equal(t, Count{
-		Check: recipe.AsgctGstBracket, Total: 10, Match: 6, Mismatch: 2, Tolerated: map[string]uint64{},
-		Unwalkable: map[int32]uint64{}, Void: map[string]uint64{"lost": 2},
+		Check: recipe.AsgctGstBracket, Total: 10, Match: 6, Mismatch: 2, Void: map[string]uint64{"lost": 2},
 	}, r.Checks[0])
 	require.Len(t, r.Bugs, 1)
 	assert.InEpsilon(t, 0.25, r.Bugs[0].CutOff, 1e-9)
