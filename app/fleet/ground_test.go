@@ -18,7 +18,8 @@ import (
 )
 
 // ground is what the fleets of all tests stand on: a Nomad cluster of three nodes, a database server, a bucket and a web server for
-// packages. It is started once, as that takes as long as a test; each test has a database and a part of the bucket of its own.
+// packages. It is started once, as that takes as long as a test; each test has a database, a part of the bucket and a folder on the
+// web server of its own.
 type ground struct {
 	cluster  *nomad.Cluster
 	database *pgtest.Server

@@ -25,7 +25,7 @@ func TestHuntOnAFleet(t *testing.T) {
 	home := testenv.Home(t)
 	s := newSite(t, parts{coordinators: "  count: 2\n", runners: "  - {name: plain, count: 3, drain: 10s}\n"})
 	s.env = append(s.env, "MISSTEP_HOME="+home)
-	s.run("fleet", "package", "-o", s.web())
+	s.run("fleet", "package", "-o", s.packages)
 	s.run("fleet", "up", s.file, "--put-secrets")
 	spec := filepath.Join(s.dir, "hunt.yaml")
 	require.NoError(t, os.WriteFile(spec, []byte(`
@@ -68,7 +68,7 @@ budget: {trials: 48}
 
 	t.Log("upgrade")
 	s.binary = s.build(t, "second")
-	digest := s.run("fleet", "package", "-o", s.web())
+	digest := s.run("fleet", "package", "-o", s.packages)
 	require.Less(t, s.done(id), trials, "the hunt continues")
 	s.run("fleet", "upgrade", s.file)
 	for _, j := range s.status().Jobs {

@@ -19,7 +19,7 @@ func TestLifeOfAFleet(t *testing.T) {
 	})
 	_, err := s.try("fleet", "up", s.file)
 	require.ErrorContains(t, err, "`misstep fleet package -o DIR` makes it")
-	digest := s.run("fleet", "package", "-o", s.web())
+	digest := s.run("fleet", "package", "-o", s.packages)
 	plan := s.run("fleet", "plan", s.file)
 	require.Contains(t, plan, "+ job test-coordinator: new")
 	require.Contains(t, plan, "+ group plain: 1 create")

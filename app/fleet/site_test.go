@@ -27,13 +27,14 @@ import (
 // site is one fleet on the ground, used as an administrator would: by the command line.
 type site struct {
 	*ground
-	t      *testing.T
-	dir    string
-	binary string
-	file   string // the fleet file
-	store  string // URL of the database
-	work   string // folder of the fleet on the nodes
-	env    []string
+	t        *testing.T
+	dir      string
+	binary   string
+	file     string // the fleet file
+	store    string // URL of the database
+	work     string // folder of the fleet on the nodes
+	packages string // folder of its packages on the web server
+	env      []string
 	// runners are the pids of all runners that were seen.
 	runners map[string]bool
 }
@@ -53,12 +54,15 @@ func newSite(t *testing.T, p parts) *site {
 	s := &site{ground: stand(t), t: t, runners: map[string]bool{}, dir: t.TempDir()}
 	s.sites++
 	s.file = filepath.Join(s.dir, "fleet.yaml")
+	name := fmt.Sprintf("fleet%d", s.sites)
+	s.packages = filepath.Join(s.web(), name)
+	require.NoError(t, os.Mkdir(s.packages, 0o755))
 	// Users that tasks become pass through.
 	s.work = fmt.Sprintf("/var/tmp/misstep-test-%d-%d", os.Getpid(), s.sites)
 	s.off = slices.Insert(s.off, 0, func() error { return os.RemoveAll(s.work) }) // after a test that failed
 	s.binary = s.build(t, "first")
 	var err error
-	s.store, err = s.database.Create(t.Context(), fmt.Sprintf("fleet%d", s.sites))
+	s.store, err = s.database.Create(t.Context(), name)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(s.file, fmt.Appendf(nil, `name: test
 transport: %s
@@ -71,7 +75,7 @@ coordinators:
   resources: {disk: 200}
   secrets: [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY]
 %srunners:
-%s`, cmp.Or(p.transport, "plain_text"), s.work, s.url, s.store, s.bucket.Bucket, s.sites, s.bucket.Endpoint, p.coordinators,
+%s`, cmp.Or(p.transport, "plain_text"), s.work, s.url+"/"+name, s.store, s.bucket.Bucket, s.sites, s.bucket.Endpoint, p.coordinators,
 		p.runners), 0o600))
 	s.forgetVariables()
 	s.env = append(os.Environ(), "NOMAD_ADDR="+s.cluster.Address, "NOMAD_TOKEN="+s.cluster.Token, "MISSTEP_AGENT="+agent,

@@ -49,7 +49,7 @@ func TestTheWholeWay(t *testing.T) {
 	require.NoError(t, os.WriteFile(s.file, text, 0o600))
 	s.env = append(s.env, "MISSTEP_TLS_CA="+authority, "SSL_CERT_FILE="+authority)
 
-	s.run("fleet", "package", "-o", s.web())
+	s.run("fleet", "package", "-o", s.packages)
 	_, err = s.try("fleet", "up", s.file, "--put-secrets")
 	require.ErrorContains(t, err, "variable nomad/jobs/test-plain has no tls.crt, tls.key, ca.crt")
 	s.variable("test-coordinator", filepath.Join(pki, "c"), "AWS_ACCESS_KEY_ID="+s.bucket.AccessKey,
