@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,15 +30,18 @@ func (s *shareFlag) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// defaultBudget is the share of a thread's CPU time that its entry checks may take.
+const defaultBudget = 0.05
+
 type checkCommand struct {
 	Profiler profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler"`
 	Checks   []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
-	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost."`
-	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command."`
-	Budget   shareFlag     `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 5%; 0 leaves them their share of entries, whatever that costs." default:"5%" placeholder:"SHARE"`
-	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented." default:"1" placeholder:"SHARE"`
-	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN"`
-	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN"`
+	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude"`
+	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"all-budget,all-ratio,all-include,all-exclude"`
+	Budget   *shareFlag    `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 2% (default: 5%); 0 leaves them their share of entries, whatever that costs." placeholder:"SHARE" xor:"budget,all-budget"`
+	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio"`
+	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include"`
+	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude"`
 	Interval time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
 	Seed     uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
 	For      time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time." placeholder:"DURATION"`
@@ -65,7 +69,7 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 		run = check.RunAll
 	}
 	report, err := run(ctx, check.Options{
-		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: float64(c.Budget),
+		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: c.budget(),
 		For: c.For, Out: c.Out, Stdin: os.Stdin, Stdout: e.stdout, Stderr: e.stderr, Logger: e.warnings(),
 	})
 	if err != nil {
@@ -93,9 +97,16 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 
 func (c *checkCommand) selection() check.Selection {
 	return check.Selection{
-		Checks: c.Checks, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: c.Ratio, Include: c.Include, Exclude: c.Exclude,
+		Checks: c.Checks, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: cmp.Or(c.Ratio, 1), Include: c.Include, Exclude: c.Exclude,
 		Interval: c.Interval, Seed: c.Seed,
 	}
+}
+
+func (c *checkCommand) budget() float64 {
+	if c.Budget == nil {
+		return defaultBudget
+	}
+	return float64(*c.Budget)
 }
 
 // code is the exit code: the program's own, unless it is 0 and --fail-on asks for more.
