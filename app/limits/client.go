@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+
+	"misstep/coordinator/access"
 )
 
 // patience is how long a client waits for one call in all.
@@ -20,7 +19,7 @@ func DialOption() grpc.DialOption {
 	) error {
 		for left := patience; ; {
 			err := call(ctx, method, request, reply, conn, options...)
-			delay := retryIn(err)
+			delay := access.RetryIn(err)
 			if left -= delay; delay <= 0 || left < 0 {
 				return err
 			}
@@ -32,19 +31,4 @@ func DialOption() grpc.DialOption {
 			}
 		}
 	})
-}
-
-// retryIn returns after which time a call that was refused for its rate may be repeated; 0 for other errors, such as a message that
-// is too large, which has the same code.
-func retryIn(err error) time.Duration {
-	s, ok := status.FromError(err)
-	if err == nil || !ok || s.Code() != codes.ResourceExhausted {
-		return 0
-	}
-	for _, detail := range s.Details() {
-		if info, ok := detail.(*errdetails.RetryInfo); ok {
-			return max(info.GetRetryDelay().AsDuration(), time.Millisecond)
-		}
-	}
-	return 0
 }

@@ -10,17 +10,14 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/coordinator/access"
+	"misstep/internal/buckets"
 )
 
 // Default are the calls a second that a caller may make from one host, by class; four times as many at once after a pause.
@@ -55,12 +52,8 @@ func Rates(given map[string]float64) (map[string]float64, error) {
 	return all, nil
 }
 
-const (
-	// maxKept bounds the callers whose calls are counted at a time.
-	maxKept = 10_000
-	// maxWait is how long a stream waits for its turn; it is refused if that would be longer.
-	maxWait = 5 * time.Second
-)
+// maxWait is how long a stream waits for its turn; it is refused if that would be longer.
+const maxWait = 5 * time.Second
 
 // Limiter counts calls. It is safe for concurrent use.
 type Limiter struct {
@@ -68,15 +61,14 @@ type Limiter struct {
 	limited func(class string)
 	clock   func() time.Time
 
-	mu   sync.Mutex
-	kept map[key]*rate.Limiter // guarded by mu
+	kept buckets.Buckets[key]
 }
 
 type key struct{ caller, host, class string }
 
 // New returns a limiter for rates by class; limited is called for each call that is refused or has to wait.
 func New(rates map[string]float64, limited func(class string)) *Limiter {
-	return &Limiter{rates: rates, limited: limited, clock: time.Now, kept: map[key]*rate.Limiter{}}
+	return &Limiter{rates: rates, limited: limited, clock: time.Now}
 }
 
 // ServerOptions make a server keep the limits; they come after those that authenticate callers.
@@ -105,7 +97,8 @@ func (l *Limiter) admit(ctx context.Context, method string, wait time.Duration) 
 	}
 	host, _, _ := net.SplitHostPort(c.Address)
 	now := l.clock()
-	turn := l.of(key{access.PersonOf(c.Name), host, class}, now).ReserveN(now, 1)
+	k := key{access.PersonOf(c.Name), host, class}
+	turn := l.kept.Of(k, now, rate.Limit(l.rates[class]), max(1, int(4*l.rates[class]))).ReserveN(now, 1)
 	delay := turn.DelayFrom(now)
 	if delay == 0 {
 		return nil
@@ -114,40 +107,10 @@ func (l *Limiter) admit(ctx context.Context, method string, wait time.Duration) 
 	if delay > wait {
 		turn.CancelAt(now)
 		call := method[strings.LastIndexByte(method, '/')+1:]
-		s := status.Newf(codes.ResourceExhausted, "%s calls %s too often, more than %v calls a second of class %s: come back in %v",
+		return access.ComeBack(delay, "%s calls %s too often, more than %v calls a second of class %s: come back in %v",
 			c.Name, call, l.rates[class], class, delay.Round(time.Millisecond))
-		if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(delay)}); err == nil {
-			s = detailed
-		}
-		return s.Err()
 	}
 	return pause(ctx, delay)
-}
-
-// of returns the limiter of one caller.
-func (l *Limiter) of(k key, now time.Time) *rate.Limiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r := l.kept[k]; r != nil {
-		return r
-	}
-	if len(l.kept) >= maxKept {
-		l.forget(now)
-	}
-	r := rate.NewLimiter(rate.Limit(l.rates[k.class]), max(1, int(4*l.rates[k.class])))
-	l.kept[k] = r
-	return r
-}
-
-// forget removes callers that have not called for a while, for whom that changes nothing, and if there are few of them, others.
-func (l *Limiter) forget(now time.Time) {
-	maps.DeleteFunc(l.kept, func(_ key, r *rate.Limiter) bool { return r.TokensAt(now) >= float64(r.Burst()) })
-	for k := range l.kept {
-		if len(l.kept) <= maxKept*3/4 {
-			return
-		}
-		delete(l.kept, k)
-	}
 }
 
 func pause(ctx context.Context, d time.Duration) error {

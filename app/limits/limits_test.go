@@ -38,7 +38,7 @@ func TestEachCallerHasLimitsOfItsOwn(t *testing.T) {
 	assert.Equal(t, codes.ResourceExhausted, status.Code(err))
 	assert.Equal(t, "a calls GetFinding too often, more than 2 calls a second of class read: come back in 500ms",
 		status.Convert(err).Message())
-	assert.Equal(t, 500*time.Millisecond, retryIn(err))
+	assert.Equal(t, 500*time.Millisecond, access.RetryIn(err))
 	require.NoError(t, l.admit(caller("b", "h"), getFinding, 0), "another caller")
 	require.NoError(t, l.admit(caller("a", "i"), getFinding, 0), "another host")
 	require.NoError(t, l.admit(caller("a", "h"), "/misstep.v1.AdminService/StopCampaign", 0), "a class without limit")
@@ -49,20 +49,6 @@ func TestEachCallerHasLimitsOfItsOwn(t *testing.T) {
 	now = now.Add(time.Millisecond)
 	require.NoError(t, l.admit(caller("a", "h"), getFinding, 0))
 	assert.Equal(t, map[string]int{"read": 2}, limited)
-}
-
-func TestCallersThatAreKeptAreBounded(t *testing.T) {
-	l := New(map[string]float64{"read": 1}, func(string) {})
-	now := time.Unix(1_800_000_000, 0)
-	l.clock = func() time.Time { return now }
-	for i := range 2 * maxKept {
-		require.NoError(t, l.admit(caller(fmt.Sprint(i), "h"), getFinding, 0))
-	}
-	assert.LessOrEqual(t, len(l.kept), maxKept)
-	assert.Greater(t, len(l.kept), maxKept/2)
-	now = now.Add(time.Minute)
-	require.NoError(t, l.admit(caller("new", "h"), getFinding, 0))
-	assert.Len(t, l.kept, 1, "all others have been silent")
 }
 
 func TestEachClassIsKnown(t *testing.T) {
@@ -141,7 +127,7 @@ func TestClientsWaitAndRepeat(t *testing.T) {
 	refused := 0
 	for range 2 * calls {
 		if _, err := hasty.GetFinding(ctx, &misstepv1.GetFindingRequest{}); err != nil {
-			assert.Positive(t, retryIn(err), err)
+			assert.Positive(t, access.RetryIn(err), err)
 			refused++
 		}
 	}

@@ -1,12 +1,16 @@
 package web
 
 import (
+	"math"
 	"net/http"
+	"strconv"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"misstep/app"
+	"misstep/coordinator/access"
 )
 
 // codeOf is the HTTP status of an answer to a call.
@@ -31,6 +35,9 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p.Code = http.StatusInternalServerError
 		s.Logger.ErrorContext(r.Context(), "page", "path", r.URL.Path, "error", err)
 	}
+	if wait := access.RetryIn(err); wait > 0 {
+		retryAfter(w, wait)
+	}
 	p.Status = http.StatusText(p.Code)
 	page := &page{
 		template: "error", title: p.Status, data: p, json: map[string]string{"error": p.Message},
@@ -40,6 +47,11 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.Logger.ErrorContext(r.Context(), "page of an error", "path", r.URL.Path, "error", err)
 		http.Error(w, p.Status, p.Code)
 	}
+}
+
+// retryAfter says when to come back, in whole seconds.
+func retryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 func nowhere(r *http.Request) (*page, error) {

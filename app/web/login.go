@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -12,6 +13,12 @@ import (
 
 	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// Logins that may come from one address, see access.Place.
+const (
+	loginsPerSecond = 1
+	maxLoginsAtOnce = 30
 )
 
 // loginPage is what the page to log in shows.
@@ -42,7 +49,12 @@ func (s *Site) showLogin(w http.ResponseWriter, r *http.Request, to string, why 
 		p.Issuer = where.GetIssuer()
 	}
 	page := &page{template: "login", title: "Log in", data: p}
-	if err := s.write(w, r, http.StatusUnauthorized, page); err != nil {
+	code := http.StatusUnauthorized
+	if wait := access.RetryIn(why); wait > 0 {
+		code = http.StatusTooManyRequests
+		retryAfter(w, wait)
+	}
+	if err := s.write(w, r, code, page); err != nil {
 		s.fail(w, r, err)
 	}
 }
@@ -65,12 +77,11 @@ func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
 	given := strings.TrimSpace(r.PostFormValue("token"))
 	err := status.Error(codes.Unauthenticated, "give a token: `misstep token create` makes one")
 	if given != "" {
-		if !s.attempts.Allow() {
-			err = status.Error(codes.ResourceExhausted, "too many logins at a time: try again in a minute")
-		} else {
-			ctx := metadata.AppendToOutgoingContext(r.Context(), "authorization", "Bearer "+given)
-			_, err = s.access.WhoAmI(ctx, &misstepv1.WhoAmIRequest{})
-		}
+		err = s.attempt(r)
+	}
+	if given != "" && err == nil {
+		ctx := metadata.AppendToOutgoingContext(r.Context(), "authorization", "Bearer "+given)
+		_, err = s.access.WhoAmI(ctx, &misstepv1.WhoAmIRequest{})
 	}
 	if err != nil {
 		s.showLogin(w, r, r.PostFormValue("to"), err)
@@ -80,9 +91,24 @@ func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, inside(r.PostFormValue("to")), http.StatusSeeOther)
 }
 
+// attempt counts a login; an error if too many come from the visitor's address: each costs the coordinator a look into its store, and
+// a session or a question to the provider.
+func (s *Site) attempt(r *http.Request) error {
+	now := s.Clock()
+	place := access.Place(r.RemoteAddr)
+	turn := s.attempts.Of(place, now, loginsPerSecond, maxLoginsAtOnce).ReserveN(now, 1)
+	wait := turn.DelayFrom(now)
+	if wait == 0 {
+		return nil
+	}
+	turn.CancelAt(now)
+	return access.ComeBack(wait, "too many logins came from %s: come back in %v", place, wait.Round(time.Millisecond))
+}
+
 // beforeLogin returns a request of a visitor whom nobody knows yet.
 func beforeLogin(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), visitKey{}, &visit{format: "html", caller: &access.Caller{}}))
+	ctx := access.ForVisitor(r.Context(), r.RemoteAddr)
+	return r.WithContext(context.WithValue(ctx, visitKey{}, &visit{format: "html", caller: &access.Caller{}}))
 }
 
 // logOut ends the session of a browser.

@@ -91,8 +91,8 @@ func (s *Site) goToProvider(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Site) beginLogin(w http.ResponseWriter, r *http.Request) (to string, err error) {
-	if !s.attempts.Allow() {
-		return "", status.Error(codes.ResourceExhausted, "too many logins at a time: try again in a minute")
+	if err := s.attempt(r); err != nil {
+		return "", err
 	}
 	where, err := s.access.GetLogin(r.Context(), &misstepv1.GetLoginRequest{})
 	if err != nil {

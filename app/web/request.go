@@ -49,7 +49,7 @@ func (s *Site) enter(next http.Handler) http.Handler {
 		if path == "/overview" { // so that the first page has a name that a format can follow
 			path = "/"
 		}
-		ctx := context.WithValue(r.Context(), visitKey{}, v)
+		ctx := context.WithValue(access.ForVisitor(r.Context(), r.RemoteAddr), visitKey{}, v)
 		if err := projects.Check(v.project); err != nil {
 			v.project, v.prefix = projects.Default, ""
 			s.fail(w, r.WithContext(ctx), status.Errorf(codes.InvalidArgument, "project: %v", err))

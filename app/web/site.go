@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzhttp"
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 
 	"misstep/corpus"
+	"misstep/internal/buckets"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -48,8 +48,8 @@ type Site struct {
 	changes   changes
 	sessions  sessions
 	logins    logins
-	// attempts bounds the logins a second of all together: each costs the coordinator a look into its store.
-	attempts *rate.Limiter
+	// attempts counts logins by address, see attempt.
+	attempts buckets.Buckets[string]
 	// csrf is in the forms of a site that asks nobody who they are.
 	csrf string
 }
@@ -68,7 +68,7 @@ func New(o Options) *Site {
 	conn := newCache(o.Conn, o.Clock)
 	s := &Site{
 		Options: o, admin: misstepv1.NewAdminServiceClient(conn), access: misstepv1.NewAccessServiceClient(conn),
-		schedules: misstepv1.NewScheduleServiceClient(conn), attempts: rate.NewLimiter(5, 50), csrf: rand.Text(),
+		schedules: misstepv1.NewScheduleServiceClient(conn), csrf: rand.Text(),
 	}
 	s.handler = s.routes()
 	return s

@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -161,7 +160,7 @@ func (g guard) admit(ctx context.Context, name string) (c *Caller, project strin
 func (g guard) admitTo(ctx context.Context, name string, method Method, project string) (*Caller, error) {
 	anyone := slices.Contains(method.Roles, misstepv1.Role_ROLE_ANYONE)
 	c, err := g.authenticate(ctx)
-	nobody := &Caller{Name: Anonymous, Kind: KindUnspecified, Address: address(ctx)}
+	nobody := &Caller{Name: Anonymous, Kind: KindUnspecified, Address: Address(ctx)}
 	if anyone && (err != nil || c == nil) {
 		return nobody, nil
 	}
@@ -186,7 +185,7 @@ func (g guard) authenticate(ctx context.Context) (*Caller, error) {
 	}
 	if len(g.Authenticators) == 0 {
 		c := From(context.Background())
-		c.Address = address(ctx)
+		c.Address = Address(ctx)
 		return c, nil
 	}
 	for _, authenticate := range g.Authenticators {
@@ -196,19 +195,11 @@ func (g guard) authenticate(ctx context.Context) (*Caller, error) {
 		}
 		if found != nil {
 			c := *found // authenticators may keep theirs
-			c.Address = address(ctx)
+			c.Address = Address(ctx)
 			return &c, nil
 		}
 	}
 	return nil, nil
-}
-
-// address returns the peer's, "" inside one process.
-func address(ctx context.Context) string {
-	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil && p.Addr.Network() != "bufconn" {
-		return p.Addr.String()
-	}
-	return ""
 }
 
 func unauthenticated(err error) error {

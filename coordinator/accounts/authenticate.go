@@ -51,7 +51,7 @@ func (s *Service) Authenticate(ctx context.Context) (*access.Caller, error) {
 	}
 	c, err := by(ctx, credential)
 	if status.Code(err) == codes.Unauthenticated {
-		s.attempts.failed(placeOf(ctx), s.config.Clock())
+		s.attempts.failed(access.Place(access.Address(ctx)), s.config.Clock())
 	}
 	return c, err
 }
@@ -118,7 +118,7 @@ func (s *Service) token(ctx context.Context, id string) (*store.Token, error) {
 	if ok && fresh(known.at, now) {
 		return known.row, nil
 	}
-	place := placeOf(ctx)
+	place := access.Place(access.Address(ctx))
 	if wait := s.attempts.wait(place, now); wait > 0 && !ok {
 		switch exists, err := s.exists(ctx, id); {
 		case err != nil:

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"misstep/coordinator/access"
 )
 
 // ProviderConfig says at which OpenID provider people log in.
@@ -131,7 +133,7 @@ func (p *Provider) verify(ctx context.Context, raw string) (name string, groups 
 			expired.Expiry.UTC().Format(time.RFC3339))
 	}
 	if err != nil && strings.Contains(err.Error(), errAskedLately.Error()) { // only its text comes through
-		return "", nil, comeBack(askAgainAfter, "too many identity tokens came that no known key of the provider signed, as this "+
+		return "", nil, access.ComeBack(askAgainAfter, "too many identity tokens came that no known key of the provider signed, as this "+
 			"one; if its keys are new, come back in %v", askAgainAfter)
 	}
 	if err != nil { // its text may quote claims of a token that is not genuine
