@@ -19,7 +19,6 @@ type action func(ctx context.Context, r *http.Request) (to string, err error)
 // coordinator.
 func (s *Site) act(do action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 		v := visitOf(r.Context())
 		if !s.Asks && !s.Writable {
 			s.fail(w, r, status.Error(codes.PermissionDenied,

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2"
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// maxKept bounds the answers that are kept, and minFresh is how long one is given to everybody who may see it.
+	// maxKept bounds the answers that are kept, and maxBytes their bytes with those of the requests, as they are on the wire; in memory
+	// they take a few times as much. minFresh is how long an answer is given to everybody who may see it.
 	maxKept  = 500
+	maxBytes = 32 << 20
 	minFresh = time.Second
 	// costFactor bounds the share of the time that is spent on making one answer anew: an answer that took a second is made at most
 	// every ten. For as long again it is shown while a new one is made.
@@ -30,11 +32,16 @@ const (
 type cache struct {
 	grpc.ClientConnInterface
 	clock func() time.Time
-	kept  *lru.Cache[string, *answer]
+
+	mu    sync.Mutex
+	kept  *simplelru.LRU[string, *answer] // guarded by mu
+	bytes int                             // of those that are kept, guarded by mu
 }
 
 // answer is one kept answer, or one that is being made for the first time.
 type answer struct {
+	size int // of the kept one with its request; guarded by cache.mu
+
 	mu      sync.Mutex
 	message proto.Message // the last answer; nil before the first
 	at      time.Time     // when it was asked for
@@ -44,11 +51,43 @@ type answer struct {
 }
 
 func newCache(conn grpc.ClientConnInterface, clock func() time.Time) *cache {
-	kept, err := lru.New[string, *answer](maxKept)
+	c := &cache{ClientConnInterface: conn, clock: clock}
+	kept, err := simplelru.NewLRU(maxKept, func(_ string, a *answer) { c.bytes -= a.size })
 	if err != nil {
 		panic(err) // of a size that is not positive
 	}
-	return &cache{ClientConnInterface: conn, clock: clock, kept: kept}
+	c.kept = kept
+	return c
+}
+
+// find returns the answer to a request, which may have to be made.
+func (c *cache) find(key string) *answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, found := c.kept.Get(key)
+	if !found {
+		a = &answer{}
+		c.kept.Add(key, a)
+		c.resize(key, a, nil)
+	}
+	return a
+}
+
+// resize notes what an answer takes now, if it is still kept, and forgets those that nobody wanted for longest while there is too
+// much. The caller holds c.mu.
+func (c *cache) resize(key string, a *answer, message proto.Message) {
+	if current, found := c.kept.Peek(key); !found || current != a {
+		return
+	}
+	c.bytes -= a.size
+	a.size = len(key) + proto.Size(message)
+	c.bytes += a.size
+	if a.size > maxBytes { // the others stay
+		c.kept.Remove(key)
+	}
+	for c.bytes > maxBytes {
+		c.kept.RemoveOldest()
+	}
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -60,7 +99,9 @@ func (c *cache) Invoke(ctx context.Context, method string, in, out any, options 
 			return err
 		}
 		if access.MethodOf(method).Audited { // it changed something
+			c.mu.Lock()
 			c.kept.Purge()
+			c.mu.Unlock()
 		}
 		return nil
 	}
@@ -69,16 +110,16 @@ func (c *cache) Invoke(ctx context.Context, method string, in, out any, options 
 		return err
 	}
 	key := fmt.Sprintf("%s %q %v %s %s", v.project, v.caller.Name, v.caller.Grants, method, text)
-	a, _ := c.kept.Get(key)
-	if a == nil {
-		a = &answer{}
-		if before, found, _ := c.kept.PeekOrAdd(key, a); found {
-			a = before
-		}
-	}
+	a := c.find(key)
 	message, err := a.get(ctx, c.clock, func(ctx context.Context) (proto.Message, error) {
 		made := out.(proto.Message).ProtoReflect().New().Interface()
-		return made, c.ClientConnInterface.Invoke(ctx, method, in, made, options...)
+		if err := c.ClientConnInterface.Invoke(ctx, method, in, made, options...); err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.resize(key, a, made)
+		return made, nil
 	})
 	if err != nil {
 		return err
@@ -126,10 +167,7 @@ func (a *answer) make(ctx context.Context, clock func() time.Time, call func(con
 	message, err := call(ctx)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.err = err
-	if a.message = message; err != nil {
-		a.message = nil
-	}
+	a.message, a.err = message, err
 	a.at, a.cost = begin, clock().Sub(begin)
 	close(a.making)
 	a.making = nil

@@ -21,50 +21,61 @@ const (
 	// again whether whoever listens may.
 	lookEvery  = 2 * time.Second
 	aliveEvery = 30 * time.Second
-	// maxStreams bounds the pages that follow what happens at the same time.
-	maxStreams = 1000
+	// lookTime bounds the time of one look.
+	lookTime = 30 * time.Second
 )
 
 // changes tell whether something changed in a project. What many streams ask at the same time is looked up once.
 type changes struct {
 	mu sync.Mutex
-	// by project
-	last    map[string]look
-	streams int
+	// by project, of those that have streams; guarded by mu
+	looks map[string]*look
 	// made counts the changes that were made on pages.
 	made atomic.Uint64
 }
 
+// look is the last one at a project.
 type look struct {
+	streams int // guarded by changes.mu
+	// turn has a place for the stream that looks; what follows belongs to it.
+	turn chan struct{}
 	at   time.Time
 	hash uint64
 }
 
-// join counts a stream; false when there are too many.
-func (c *changes) join() bool {
+// follow returns the look that the streams of a project share, until leave is called.
+func (c *changes) follow(project string) (l *look, leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams >= maxStreams {
-		return false
+	if l = c.looks[project]; l == nil {
+		if c.looks == nil {
+			c.looks = map[string]*look{}
+		}
+		l = &look{turn: make(chan struct{}, 1)}
+		c.looks[project] = l
 	}
-	c.streams++
-	return true
-}
-
-func (c *changes) leave() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.streams--
+	l.streams++
+	return l, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if l.streams--; l.streams == 0 {
+			delete(c.looks, project)
+		}
+	}
 }
 
 // events is a stream of server-sent events: "changed" with a number that stands for what is shown, whenever that changes.
 func (s *Site) events(w http.ResponseWriter, r *http.Request) {
-	if !s.changes.join() {
-		s.fail(w, r, status.Errorf(codes.ResourceExhausted, "%d pages follow what happens already: reload by hand", maxStreams))
+	v := visitOf(r.Context())
+	leave, err := s.streams.join(v.caller)
+	if err != nil {
+		s.fail(w, r, err)
 		return
 	}
-	defer s.changes.leave()
-	hash, err := s.state(r.Context())
+	defer leave()
+	last, leave := s.changes.follow(v.project)
+	defer leave()
+	hash, err := s.state(r.Context(), last)
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -96,7 +107,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		current, err := s.state(r.Context())
+		current, err := s.state(r.Context(), last)
 		switch {
 		case status.Code(err) == codes.PermissionDenied || status.Code(err) == codes.Unauthenticated:
 			return
@@ -111,11 +122,16 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 
 // state is a number that changes when campaigns or runners of the visitor's project do, or what was decided on these pages:
 // whatever is found ends a trial of a campaign. It is made of nothing that only some people see, so it is the same for all.
-func (s *Site) state(ctx context.Context) (uint64, error) {
-	project := visitOf(ctx).project
-	s.changes.mu.Lock()
-	defer s.changes.mu.Unlock()
-	if l := s.changes.last[project]; s.Clock().Sub(l.at) < lookEvery/2 {
+func (s *Site) state(ctx context.Context, l *look) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	if s.Clock().Sub(l.at) < lookEvery/2 {
 		return l.hash, nil
 	}
 	h := fnv.New64a()
@@ -142,9 +158,6 @@ func (s *Site) state(ctx context.Context) (uint64, error) {
 	if err := add(runners, err); err != nil {
 		return 0, err
 	}
-	if s.changes.last == nil {
-		s.changes.last = map[string]look{}
-	}
-	s.changes.last[project] = look{s.Clock(), h.Sum64()}
-	return h.Sum64(), nil
+	l.at, l.hash = s.Clock(), h.Sum64()
+	return l.hash, nil
 }

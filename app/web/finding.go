@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -128,6 +129,12 @@ func csvOfRates(all []*misstepv1.FindingRate) [][]string {
 
 // evidence sends one file of a finding's example. It was written by a JVM, so it is sent as a file to keep, or as plain text.
 func (s *Site) evidence(w http.ResponseWriter, r *http.Request) {
+	leave, err := s.downloads.join(visitOf(r.Context()).caller)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	defer leave()
 	response, err := s.admin.GetFinding(r.Context(), &misstepv1.GetFindingRequest{FindingId: r.PathValue("id")})
 	if err != nil {
 		s.fail(w, r, err)
@@ -165,8 +172,6 @@ func download(w http.ResponseWriter, name string) {
 // maxBundles is the number of bundles that are written at the same time.
 const maxBundles = 2
 
-var writing = make(chan struct{}, maxBundles)
-
 // bundle sends the bundle of a finding.
 func (s *Site) bundle(w http.ResponseWriter, r *http.Request) {
 	if err := s.sendBundle(w, r); err != nil {
@@ -175,18 +180,17 @@ func (s *Site) bundle(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Site) sendBundle(w http.ResponseWriter, r *http.Request) error {
+	leave, err := s.downloads.join(visitOf(r.Context()).caller)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if s.Bundle == nil {
 		return status.Error(codes.FailedPrecondition, "no bundles here: this process has no agent to put into them")
 	}
 	response, err := s.admin.GetFinding(r.Context(), &misstepv1.GetFindingRequest{FindingId: r.PathValue("id")})
 	if err != nil {
 		return err
-	}
-	select {
-	case writing <- struct{}{}:
-		defer func() { <-writing }()
-	case <-r.Context().Done():
-		return r.Context().Err()
 	}
 	dir, err := os.MkdirTemp("", "misstep-web-")
 	if err != nil {
@@ -195,10 +199,7 @@ func (s *Site) sendBundle(w http.ResponseWriter, r *http.Request) error {
 	defer os.RemoveAll(dir)
 	id := response.GetFinding().GetId()
 	path := filepath.Join(dir, id+".zip")
-	if err := s.Bundle(r.Context(), id, path); err != nil {
-		if _, known := status.FromError(err); !known {
-			err = status.Error(codes.FailedPrecondition, err.Error())
-		}
+	if err := s.writeBundle(r.Context(), id, path); err != nil {
 		return err
 	}
 	file, err := os.Open(path)
@@ -209,6 +210,21 @@ func (s *Site) sendBundle(w http.ResponseWriter, r *http.Request) error {
 	download(w, id+".zip")
 	_, _ = io.Copy(w, file) // whoever asked may have gone
 	return nil
+}
+
+// writeBundle writes the bundle of a finding to a file when it is its turn.
+func (s *Site) writeBundle(ctx context.Context, id, path string) error {
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := s.Bundle(ctx, id, path)
+	if _, known := status.FromError(err); !known {
+		err = status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return err
 }
 
 // Command is the one that repeats the finding from its bundle.

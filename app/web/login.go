@@ -73,7 +73,6 @@ func inside(to string) string {
 // other sites from sending it is guard.
 func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
 	r = beforeLogin(r)
-	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	given := strings.TrimSpace(r.PostFormValue("token"))
 	err := status.Error(codes.Unauthenticated, "give a token: `misstep token create` makes one")
 	if given != "" {

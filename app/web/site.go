@@ -32,6 +32,8 @@ type Options struct {
 	Bundle func(ctx context.Context, finding, path string) error
 	// Place is how a command reaches the same coordinator, as "--dir hunt-x", for the commands that pages show.
 	Place string
+	// Patience is how long a visitor may take to send a form, or to receive 64 KiB of an answer; 0 is half a minute.
+	Patience time.Duration
 	// Clock is time.Now where it is nil.
 	Clock func() time.Time
 	// Logger takes what went wrong here; nil is none.
@@ -46,8 +48,12 @@ type Site struct {
 	schedules misstepv1.ScheduleServiceClient
 	handler   http.Handler
 	changes   changes
-	sessions  sessions
-	logins    logins
+	streams   slots
+	downloads slots
+	// writing has a place for each bundle that is written at the same time.
+	writing  chan struct{}
+	sessions sessions
+	logins   logins
 	// attempts counts logins by address, see attempt.
 	attempts buckets.Buckets[string]
 	// csrf is in the forms of a site that asks nobody who they are.
@@ -65,10 +71,16 @@ func New(o Options) *Site {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
 	conn := newCache(o.Conn, o.Clock)
 	s := &Site{
 		Options: o, admin: misstepv1.NewAdminServiceClient(conn), access: misstepv1.NewAccessServiceClient(conn),
-		schedules: misstepv1.NewScheduleServiceClient(conn), csrf: rand.Text(),
+		schedules: misstepv1.NewScheduleServiceClient(conn),
+		streams:   slots{what: "pages that follow what happens", most: 1000, each: 100, comeBack: aliveEvery},
+		downloads: slots{what: "downloads", most: 16, each: 4, comeBack: defaultPatience},
+		writing:   make(chan struct{}, maxBundles), csrf: rand.Text(),
 	}
 	s.handler = s.routes()
 	return s
@@ -116,7 +128,7 @@ func (s *Site) routes() http.Handler {
 		all.HandleFunc("GET /login/back", s.comeBack)
 	}
 	all.Handle("/", s.enter(pages))
-	return s.guard(compressed(all))
+	return s.guard(s.deadlines(compressed(all)))
 }
 
 // jitter is the most random bytes that are added to a compressed page: its length must not tell what secret it has in it beside

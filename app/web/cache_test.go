@@ -1,0 +1,72 @@
+package web
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"misstep/coordinator/access"
+	misstepv1 "misstep/proto/misstep/v1"
+)
+
+// large answers each call with as many bytes as the finding's id says.
+type large struct {
+	grpc.ClientConnInterface
+	calls int
+}
+
+func (l *large) Invoke(_ context.Context, _ string, in, out any, _ ...grpc.CallOption) error {
+	l.calls++
+	size, _, _ := strings.Cut(in.(*misstepv1.GetFindingRequest).GetFindingId(), " ")
+	n, err := strconv.Atoi(size)
+	out.(*misstepv1.GetFindingResponse).Finding = &misstepv1.Finding{Id: strings.Repeat("x", n)}
+	return err
+}
+
+// However large answers and requests are, what is kept is bounded, and the latest are kept.
+func TestCacheIsBoundedInBytes(t *testing.T) {
+	const mib = 1 << 20
+	conn := &large{}
+	now := time.Unix(1_800_000_000, 0)
+	c := newCache(conn, func() time.Time { return now })
+	ctx := context.WithValue(t.Context(), visitKey{}, &visit{
+		project: "p", caller: &access.Caller{Grants: []access.Grant{{Role: misstepv1.Role_ROLE_VIEWER}}},
+	})
+	get := func(size int, what string) (calls int) {
+		t.Helper()
+		before := conn.calls
+		request := &misstepv1.GetFindingRequest{FindingId: strconv.Itoa(size) + " " + what}
+		var response misstepv1.GetFindingResponse
+		require.NoError(t, c.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, request, &response))
+		require.Len(t, response.GetFinding().GetId(), size)
+		total := 0
+		for _, key := range c.kept.Keys() {
+			a, _ := c.kept.Peek(key)
+			total += len(key) + proto.Size(a.message)
+		}
+		assert.LessOrEqual(t, total, maxBytes)
+		assert.Equal(t, total, c.bytes)
+		return conn.calls - before
+	}
+	for i := range 100 {
+		assert.Equal(t, 1, get(mib, strconv.Itoa(i)))
+	}
+	assert.Greater(t, c.bytes, maxBytes-2*mib)
+	assert.Equal(t, 0, get(mib, "99"), "the latest is kept")
+	assert.Equal(t, 1, get(mib, "0"), "the oldest is not")
+	assert.Equal(t, 1, get(maxBytes, "too large"))
+	assert.Equal(t, 1, get(maxBytes, "too large"), "it is not kept")
+	assert.Equal(t, 0, get(mib, "0"), "nor does it push out others")
+	for i := range 100 {
+		get(1, strings.Repeat("y", mib)+strconv.Itoa(i)) // requests count
+	}
+	now = now.Add(time.Hour)
+	assert.Equal(t, 1, get(mib, "99"), "made anew, and counted once")
+}
