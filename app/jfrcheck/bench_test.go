@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"misstep/recipe"
-	"misstep/runner/judge/chunks"
 	"misstep/runner/recording"
 )
 
@@ -22,7 +20,7 @@ func BenchmarkSamples(b *testing.B) {
 	}
 	for name, list := range map[string]func() []consumer{
 		"check": func() []consumer {
-			return []consumer{&chunkOrder{chunks.New(10, recipe.ProfilerJFR)}, newFrames(), newSites(), &topped{newSamples(), 8}}
+			return []consumer{newChunkOrder(), newFrames(), newSites(), &topped{newSamples(), 8}}
 		},
 		"diff": func() []consumer { return []consumer{&profiles{of: map[string]*profile{}, seed: maphash.MakeSeed()}} },
 	} {

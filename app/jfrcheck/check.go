@@ -41,9 +41,10 @@ type Options struct {
 // Limits of one reading: chunks of 128 MiB, since async-profiler's have 100 MB by default, in 384 MiB of heap.
 var limits = recording.Limits{HeapBytes: 384 << 20, ChunkBytes: 128 << 20, OutputBytes: 1 << 40, Time: 6 * time.Hour}
 
-// consumer is given all records of all recordings, and fills its part of the report at the end.
+// consumer is given all records of all recordings, the end of each, and fills its part of the report at the end.
 type consumer interface {
 	Visit(r recording.Record) error
+	ends(r *Recording)
 	report(r *Report)
 }
 
@@ -56,13 +57,13 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 	}
 	defer path.Close()
 	report = &Report{Recordings: []Recording{}, Faults: []Fault{}, Doubts: []Fault{}, Samplers: []Sampler{}}
-	counting := newSamples()
-	list := []consumer{&chunkOrder{chunks.New(mostFaults, recipe.ProfilerJFR)}, newFrames(), newSites()}
+	list := []consumer{newChunkOrder(), newFrames(), newSites()}
 	if !path.Empty() {
 		list = append(list, newCodeEdges(path, o.JDK))
 	}
+	list = append(list, &topped{newSamples(), o.Top})
 	for _, name := range o.Files {
-		r, err := check(ctx, reader, name, o, append(slices.Clone(list), &topped{counting, o.Top}))
+		r, err := check(ctx, reader, name, o, list)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -71,9 +72,8 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 			continue
 		}
 		report.Recordings = append(report.Recordings, *r)
-		counting.intervals.recordingEnds()
 	}
-	for _, c := range append(list, &topped{counting, o.Top}) {
+	for _, c := range list {
 		c.report(report)
 	}
 	if path.Empty() {
@@ -88,7 +88,7 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 	return report, failed, nil
 }
 
-// check reads one recording.
+// check reads one recording. One of which nothing could be read ends as well, as far as consumers are concerned.
 func check(ctx context.Context, reader Reader, name string, o Options, list []consumer) (*Recording, error) {
 	in, err := openInput(ctx, name, o)
 	if err != nil {
@@ -105,6 +105,9 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		}
 		return nil
 	})
+	for _, c := range list {
+		c.ends(r)
+	}
 	r.Events, r.LostBytes = summary.Events, summary.LostBytes
 	switch {
 	case err != nil && r.Chunks == 0 && len(r.Problems) == 0:
@@ -120,7 +123,11 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 	return r, nil
 }
 
-const mostProblems = 100
+// mostProblems and mostVersions of a recording are kept.
+const (
+	mostProblems = 100
+	mostVersions = 16
+)
 
 // note takes what a record says of the recording as a whole.
 func (r *Recording) note(record recording.Record) {
@@ -141,6 +148,9 @@ func (r *Recording) note(record recording.Record) {
 	case *recording.Setting:
 		if version := jvmVersion(record); version != "" {
 			r.JVM = version
+			if !slices.Contains(r.versions, version) && len(r.versions) < mostVersions {
+				r.versions = append(r.versions, version)
+			}
 		}
 		if strings.HasPrefix(record.Type, "profiler.") || record.Type == "jdk.ActiveRecording" && record.Name == "version" {
 			r.Profiler = recipe.ProfilerAsync
@@ -168,27 +178,42 @@ type topped struct {
 
 func (t *topped) report(r *Report) { t.samples.report(r, t.top) }
 
-// chunkOrder is the check of chunks.
-type chunkOrder struct{ *chunks.Judge }
+// chunkOrder is the check of chunks, with a judge for each recording: what wrote one, and in which JVM, is known at its end.
+type chunkOrder struct {
+	*chunks.Judge
+	check Check
+	found faults
+}
 
-func (c *chunkOrder) report(r *Report) {
+func newChunkOrder() *chunkOrder {
+	return &chunkOrder{
+		Judge: chunks.New(mostFaults, recipe.ProfilerJFR), found: faults{},
+		check: Check{
+			Name: recipe.JfrChunks, What: "each chunk defines what its events refer to, once, and is in order", Unit: "references",
+		},
+	}
+}
+
+func (c *chunkOrder) ends(r *Recording) {
 	v := c.Verdicts()
-	r.Checks = append(r.Checks, Check{
-		Name: recipe.JfrChunks, What: "each chunk defines what its events refer to, once, and is in order", Unit: "references",
-		Right: v.Count.GetMatch(), Wrong: v.Count.GetMismatch(), Tolerated: v.Count.GetTolerated(), Void: v.Count.GetVoid(),
-	})
+	c.Judge = chunks.New(mostFaults, recipe.ProfilerJFR)
+	c.check.add(v.Count)
 	for _, m := range v.Mismatches {
 		f := m.GetRecordingFault()
-		if f.GetReferrer() != "" && r.byAsync(int(f.GetRecording())) { // as chunks.New does where it is known before
+		if f.GetReferrer() != "" && r.Profiler == recipe.ProfilerAsync { // as chunks.New does where it is known before
 			f.Referrer = chunks.AsyncWriter + f.GetReferrer()
 		}
-		r.Faults = append(r.Faults, Fault{
+		c.found.add(Fault{
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: placeOf(f),
-			Detail: fmt.Sprintf("%s; %schunk %d, position %d",
-				f.GetDetail(), r.fileOf(f.GetRecording()), f.GetChunk(), f.GetPosition()),
-			Known: r.knownAs(m),
+			Detail: fmt.Sprintf("%s; %s, chunk %d, position %d", f.GetDetail(), r.File, f.GetChunk(), f.GetPosition()),
+			Known:  r.knownAs(m), Profiler: r.Profiler,
 		})
 	}
+}
+
+func (c *chunkOrder) report(r *Report) {
+	r.Checks = append(r.Checks, c.check)
+	r.Faults = append(r.Faults, c.found.list()...)
 }
 
 // placeOf names what a fault of a chunk is about: constants and who refers to them, events beside their chunk, or the chunk.
@@ -203,17 +228,4 @@ func placeOf(f *misstepv1.RecordingFault) string {
 		return f.GetType()
 	}
 	return f.GetType() + " in " + from
-}
-
-// byAsync reports whether async-profiler wrote a recording.
-func (r *Report) byAsync(number int) bool {
-	return number >= 0 && number < len(r.Recordings) && r.Recordings[number].Profiler == recipe.ProfilerAsync
-}
-
-// fileOf names a recording where there are several.
-func (r *Report) fileOf(number uint32) string {
-	if len(r.Recordings) < 2 || int(number) >= len(r.Recordings) {
-		return ""
-	}
-	return r.Recordings[number].File + ", "
 }

@@ -42,7 +42,9 @@ type Difference struct {
 	Changes []Change `json:"changes"`
 	// Stacks that only one of the two has, beyond chance.
 	Stacks []Change `json:"stacks"`
-	Notes  []string `json:"notes,omitempty"`
+	// LeftOut is the number of further differences, beyond those of each kind that are kept.
+	LeftOut int      `json:"left_out,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
 }
 
 // Equal reports whether nothing differs beyond chance.
@@ -109,7 +111,8 @@ func (p *profiles) Visit(r recording.Record) error {
 	return nil
 }
 
-func (p *profiles) report(*Report) {}
+func (p *profiles) ends(*Recording) {}
+func (p *profiles) report(*Report)  {}
 
 // choose returns the profile of a type, or of the type with the most samples.
 func (p *profiles) choose(event string) (string, *profile, error) {
@@ -208,10 +211,11 @@ func (d *Difference) compare(a, b *profile, top int) {
 	})
 	kept := map[string]int{}
 	for _, c := range all {
-		if kept[c.Kind]++; c.Q > d.Level || kept[c.Kind] > top {
-			if c.Q > d.Level {
-				kept[c.Kind]--
-			}
+		if c.Q > d.Level {
+			continue
+		}
+		if kept[c.Kind]++; kept[c.Kind] > top {
+			d.LeftOut++
 			continue
 		}
 		if c.Kind == kindNames[stacksOf] {

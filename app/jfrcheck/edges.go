@@ -56,8 +56,15 @@ type codeEdges struct {
 	otherJDK string
 	jdk      string // its folder
 	in       edges.Input
-	starts   recordingStarts
+	check    Check
+	found    []edgeFault
 	seen     map[*recording.Stack]bool // of this chunk
+}
+
+// edgeFault is a fault whose caller may prove to be of another class file. What wrote its recording is known, and in which JVM.
+type edgeFault struct {
+	Fault
+	class, method string
 }
 
 func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
@@ -77,6 +84,9 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 	return &codeEdges{
 		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{},
 		missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{},
+		check: Check{
+			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
+		},
 	}
 }
 
@@ -85,12 +95,10 @@ func (c *codeEdges) Visit(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Chunk:
 		clear(c.seen)
-		c.starts.chunk(r)
 	case *recording.Setting:
 		c.traced.setting(r)
 		c.version(jvmVersion(r))
 	case *recording.Event:
-		c.starts.events++
 		if r.Stack == nil || c.seen[r.Stack] {
 			break
 		}
@@ -113,36 +121,48 @@ func (c *codeEdges) version(jvm string) {
 	}
 }
 
-func (c *codeEdges) report(r *Report) {
-	c.settle()
+// ends judges a recording: what wrote it is known at its end.
+func (c *codeEdges) ends(r *Recording) {
 	v := c.judge.Verdicts()
-	check := Check{
-		Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
-		Right: v.Count.GetMatch(), Wrong: v.Count.GetMismatch(), Tolerated: v.Count.GetTolerated(), Void: v.Count.GetVoid(),
-	}
+	c.judge = edges.New(c.in)
+	c.check.add(v.Count)
+	in := c.in
+	in.Profiler = r.Profiler
 	for _, m := range v.Mismatches {
 		reference, suspect := m.GetReference().GetFrames(), m.GetSuspect()
+		suspect.Source, suspect.Asynchronous = in.Profiler, in.Asynchronous(suspect.GetSampler())
 		frames := suspect.GetFrames()
-		c.attribute(m, r)
 		callee := len(frames) - 1 - int(m.GetDivergence())
 		caller := frames[callee+1]
-		if c.otherClass(caller.GetClassName(), caller.GetMethod()) {
-			check.Wrong -= m.GetCount()
-			check.Void[otherFile] += m.GetCount()
-			continue
-		}
 		detail := "no call stands there"
 		if len(reference) > len(frames)-1-callee {
 			detail = "the instruction there calls " + protoMethod(reference[0])
 		}
-		r.Faults = append(r.Faults, Fault{
+		if len(c.found) >= mostFaults {
+			break
+		}
+		c.found = append(c.found, edgeFault{Fault{
 			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail,
-			Known: r.knownAs(m),
+			Known: r.knownAs(m), Profiler: r.Profiler,
 			Place: fmt.Sprintf("%s calls %s", frameText(protoMethod(caller), caller.GetBci()), protoMethod(frames[callee])),
 			Stack: protoStack(frames),
-		})
+		}, caller.GetClassName(), caller.GetMethod()})
 	}
-	r.Checks = append(r.Checks, check)
+}
+
+func (c *codeEdges) report(r *Report) {
+	c.settle()
+	found := faults{}
+	for _, f := range c.found {
+		if c.otherClass(f.class, f.method) {
+			c.check.Wrong -= f.Count
+			c.check.Void[otherFile] += f.Count
+			continue
+		}
+		found.add(f.Fault)
+	}
+	r.Checks = append(r.Checks, c.check)
+	r.Faults = append(r.Faults, found.list()...)
 	if c.otherJDK != "" {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong: "+
 			"give its JDK as --jdk", c.otherJDK, c.jdk))
@@ -167,16 +187,6 @@ func (c *codeEdges) report(r *Report) {
 	}
 }
 
-// attribute names async-profiler as the source of a mismatch in its recording. The judge was not told: what wrote a recording is
-// known at its end.
-func (c *codeEdges) attribute(m *misstepv1.Mismatch, r *Report) {
-	if r.byAsync(c.starts.of(m.GetSequence())) {
-		in, suspect := c.in, m.GetSuspect()
-		in.Profiler = recipe.ProfilerAsync
-		suspect.Source, suspect.Asynchronous = in.Profiler, in.Asynchronous(suspect.GetSampler())
-	}
-}
-
 // enumerate names the first ones.
 func enumerate(names []string) string {
 	text := strings.Join(names[:min(len(names), foundDifferent)], ", ")
@@ -194,12 +204,5 @@ func protoMethod(f *misstepv1.Frame) string {
 }
 
 func protoStack(frames []*misstepv1.Frame) []string {
-	lines := make([]string, 0, min(len(frames), mostFrames))
-	for _, f := range frames {
-		if len(lines) == mostFrames {
-			return append(lines, fmt.Sprintf("… %d more", len(frames)-mostFrames))
-		}
-		lines = append(lines, frameText(protoMethod(f), f.GetBci()))
-	}
-	return lines
+	return stackLines(len(frames), func(i int) string { return frameText(protoMethod(frames[i]), frames[i].GetBci()) })
 }

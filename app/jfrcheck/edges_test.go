@@ -9,7 +9,6 @@ import (
 
 	"misstep/agent"
 	"misstep/internal/testenv"
-	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/judge/classes"
 	"misstep/runner/recording"
@@ -95,23 +94,37 @@ func TestEdgesByClassFiles(t *testing.T) {
 	assert.Contains(t, strings.Join(r.Notes, "\n"), "are not those that ran (other lines): java.util.concurrent.FutureTask")
 }
 
-// Of two recordings the second is async-profiler's, which samples asynchronously on JDK 25 too.
-func TestEdgesOfAsyncProfilerAreItsOwn(t *testing.T) {
-	c := newCodeEdges(nil, "")
-	c.in.Feature = 25
-	for _, r := range []recording.Record{chunk(0), event(0, nil), chunk(1), event(1, nil), chunk(0), event(2, nil)} {
-		require.NoError(t, c.Visit(r))
+// runAll checks recordings with these records, each in a file of its own.
+func runAll(t *testing.T, o Options, recordings ...[]recording.Record) *Report {
+	t.Helper()
+	reader := byFile{}
+	o.MaxBytes, o.Top = 1<<20, 10
+	for _, records := range recordings {
+		file := recordingFile(t)
+		reader[file] = records
+		o.Files = append(o.Files, file)
 	}
-	r := &Report{Recordings: []Recording{{Profiler: recipe.ProfilerJFR}, {Profiler: recipe.ProfilerAsync}}}
-	for sequence, want := range map[uint64]*misstepv1.Trace{
-		1: {Source: recipe.ProfilerJFR, Sampler: execution}, 2: {Source: recipe.ProfilerJFR, Sampler: execution},
-		3: {Source: recipe.ProfilerAsync, Sampler: execution, Asynchronous: true},
-	} {
-		m := &misstepv1.Mismatch{Sequence: sequence, Suspect: &misstepv1.Trace{Source: recipe.ProfilerJFR, Sampler: execution}}
-		c.attribute(m, r)
-		assert.Equal(t, want.GetSource(), m.GetSuspect().GetSource(), sequence)
-		assert.Equal(t, want.GetAsynchronous(), m.GetSuspect().GetAsynchronous(), sequence)
+	r, failed, err := Run(t.Context(), reader, o)
+	require.NoError(t, err)
+	require.Empty(t, failed)
+	return r
+}
+
+// The same edge in recordings of JFR and of async-profiler is a fault of each.
+func TestEdgesOfEachProfilerAreItsOwn(t *testing.T) {
+	jdk := testenv.Catalogued(t, "jdk17").Path
+	_, bad, _ := realCall(t, jdk)
+	r := runAll(t, Options{JDK: jdk},
+		[]recording.Record{chunk(0), event(0, bad)},
+		[]recording.Record{chunk(0), event(0, bad), &recording.Setting{Type: "jdk.ActiveRecording", Name: "version", Value: "4.1"}},
+		[]recording.Record{chunk(0), event(0, bad), event(1, bad)},
+	)
+	counts := map[string]uint64{}
+	for _, f := range r.Faults {
+		counts[f.Check+" "+f.Profiler] += f.Count
 	}
+	assert.Equal(t, map[string]uint64{"event-edges jfr": 3, "event-edges async-profiler": 1}, counts)
+	assert.EqualValues(t, 4, checkOf(t, r, recipe.EventEdges).Wrong)
 }
 
 // JFR leaves frames out of jdk.ThreadSleep's stacks from 24 on (rule stack-filter): before, such an edge is wrong.

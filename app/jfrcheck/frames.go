@@ -27,7 +27,8 @@ const (
 // bytes (JVMS 4.6 and 4.7.3).
 type frames struct {
 	right, wrong uint64
-	found        map[badFrame]*Fault
+	found        map[badFrame]*Fault // of this recording
+	all          faults
 	verdicts     map[*recording.Stack]stackVerdict // of this chunk
 }
 
@@ -40,7 +41,7 @@ type stackVerdict struct {
 }
 
 func newFrames() *frames {
-	return &frames{found: map[badFrame]*Fault{}, verdicts: map[*recording.Stack]stackVerdict{}}
+	return &frames{found: map[badFrame]*Fault{}, all: faults{}, verdicts: map[*recording.Stack]stackVerdict{}}
 }
 
 // Visit takes a record.
@@ -107,29 +108,41 @@ func verdictOf(s *recording.Stack) (v stackVerdict) {
 	return v
 }
 
+func (f *frames) ends(r *Recording) {
+	for _, fault := range f.found {
+		fault.Profiler = r.Profiler
+		f.all.add(*fault)
+	}
+	clear(f.found)
+	clear(f.verdicts)
+}
+
 func (f *frames) report(r *Report) {
 	r.Checks = append(r.Checks, Check{
 		Name: framesCheck, What: "each frame of a sample can be one", Unit: "frames", Right: f.right, Wrong: f.wrong,
 	})
-	for _, fault := range f.found {
-		r.Faults = append(r.Faults, *fault)
-	}
+	r.Faults = append(r.Faults, f.all.list()...)
 }
 
 // mostFrames of an example are shown.
 const mostFrames = 64
 
 func stackText(s *recording.Stack) []string {
-	lines := make([]string, 0, min(len(s.Frames), mostFrames))
-	for _, f := range s.Frames {
-		if len(lines) == mostFrames {
-			lines = append(lines, fmt.Sprintf("… %d more", len(s.Frames)-mostFrames))
-			break
-		}
-		lines = append(lines, frameText(methodName(f.Method), f.BCI))
-	}
+	lines := stackLines(len(s.Frames), func(i int) string { return frameText(methodName(s.Frames[i].Method), s.Frames[i].BCI) })
 	if s.Truncated || s.Cut {
 		lines = append(lines, "(truncated)")
+	}
+	return lines
+}
+
+// stackLines are the lines of the first frames of a stack, and how many there are more.
+func stackLines(size int, line func(int) string) []string {
+	lines := make([]string, 0, min(size, mostFrames)+1)
+	for i := range min(size, mostFrames) {
+		lines = append(lines, line(i))
+	}
+	if size > mostFrames {
+		lines = append(lines, fmt.Sprintf("… %d more", size-mostFrames))
 	}
 	return lines
 }

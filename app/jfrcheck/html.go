@@ -120,8 +120,6 @@ func writePage(path, name string, of any) error {
 	return atomicfile.WriteWith(path, func(w io.Writer) error { return renderPage(w, name, of) })
 }
 
-func renderHTML(w io.Writer, r *Report) error { return renderPage(w, "report.html", r) }
-
 func renderPage(w io.Writer, name string, of any) error {
 	var b bytes.Buffer
 	if err := pageTemplates.ExecuteTemplate(&b, name, of); err != nil {

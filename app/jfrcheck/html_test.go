@@ -35,21 +35,21 @@ func hostile(text string) *Report {
 
 func TestPageEscapesWhatRecordingsSay(t *testing.T) {
 	var harmless bytes.Buffer
-	require.NoError(t, renderHTML(&harmless, hostile("text")))
+	require.NoError(t, renderPage(&harmless, "report.html", hostile("text")))
 	tags := func(page string) []string { return regexp.MustCompile(`</?[a-zA-Z!][^\s>]*`).FindAllString(page, -1) }
 	for _, text := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `</title></style><svg onload=alert(1)>`, `{{.}}`,
 		"' onmouseover='alert(1)", "]]><!--", "</pre>\x00<b>",
 	} {
 		var b bytes.Buffer
-		require.NoError(t, renderHTML(&b, hostile(text)))
+		require.NoError(t, renderPage(&b, "report.html", hostile(text)))
 		assert.Equal(t, tags(harmless.String()), tags(b.String()), "%q adds no element", text)
 	}
 }
 
 func TestPageRefersToNothingOutside(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, renderHTML(&b, hostile("text")))
+	require.NoError(t, renderPage(&b, "report.html", hostile("text")))
 	assert.Empty(t, outsideRE.FindAllString(b.String(), -1))
 	assert.NotContains(t, b.String(), "://")
 	assert.Contains(t, b.String(), `default-src 'none'`)
@@ -112,7 +112,7 @@ func FuzzPage(f *testing.F) {
 	f.Add("<b>")
 	f.Fuzz(func(t *testing.T, text string) {
 		var b bytes.Buffer
-		require.NoError(t, renderHTML(&b, hostile(text)))
+		require.NoError(t, renderPage(&b, "report.html", hostile(text)))
 		assert.Equal(t, 12, strings.Count(b.String(), "</title></rect>"))
 		require.NoError(t, renderPage(&b, "diff.html", hostileDifference(text)))
 		assert.NotContains(t, strings.ToLower(b.String()), "<script")

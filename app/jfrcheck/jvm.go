@@ -21,22 +21,17 @@ func jvmVersion(s *recording.Setting) string {
 	return s.Value
 }
 
-// version returns the JVM of all recordings; empty if they are of several, or do not say.
-func (r *Report) version() string {
-	version := ""
-	for i, each := range r.Recordings {
-		if i > 0 && each.JVM != version {
+// knownAs returns the known bug that a mismatch has in the JVM of the recording: in all of them where its chunks are of several, in
+// any where it does not say which.
+func (r *Recording) knownAs(m *misstepv1.Mismatch) string {
+	s, _ := triage.Mismatch(m)
+	label := known.Default().Label(s, r.JVM)
+	for _, version := range r.versions {
+		if known.Default().Label(s, version) != label {
 			return ""
 		}
-		version = each.JVM
 	}
-	return version
-}
-
-// knownAs returns the known bug that a mismatch has in the JVM of the recordings; that of any JVM where they do not say which.
-func (r *Report) knownAs(m *misstepv1.Mismatch) string {
-	s, _ := triage.Mismatch(m)
-	return known.Default().Label(s, r.version())
+	return label
 }
 
 // releaseOf returns the version of a JDK by its file release; false where it has none that can be read.

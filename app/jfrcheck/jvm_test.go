@@ -88,6 +88,22 @@ func TestLabelsOfFaults(t *testing.T) {
 	}
 }
 
+// Each recording's faults have the labels of its own JVM; where its chunks are of several JVMs, a label must be one in all of them.
+func TestLabelsAreThoseOfEachJVM(t *testing.T) {
+	lacking := &recording.Link{Type: "java.lang.Thread", From: "jdk.ThreadEnd", Field: "thread", Referenced: 3, Lacking: 1}
+	r := runAll(t, Options{},
+		[]recording.Record{chunk(0), jvm("17.0.15"), lacking}, []recording.Record{chunk(0), jvm("21.0.2"), lacking},
+		[]recording.Record{chunk(0), jvm("17.0.15"), lacking},
+		[]recording.Record{chunk(0), jvm("21.0.2"), lacking, chunk(1), jvm("17.0.15")},
+	)
+	counts := map[string]uint64{}
+	for _, f := range r.Faults {
+		counts[f.Known] += f.Count
+	}
+	assert.Equal(t, map[string]uint64{"JDK-8287699": 2, "": 2}, counts)
+	assert.EqualValues(t, 4, checkOf(t, r, recipe.JfrChunks).Wrong)
+}
+
 // Where many classes have other lines, the class files are of another build, whatever recordings say of their JVM. A few places
 // with another line contradict the recording, and not the class file.
 func TestClassFilesOfAnotherBuild(t *testing.T) {

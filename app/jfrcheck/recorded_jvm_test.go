@@ -228,7 +228,7 @@ func TestDamagedRecordings(t *testing.T) {
 				// whole chunks one after the other are a recording
 				assert.True(t, told || name == "twice", "nothing tells of the damage")
 			}
-			require.NoError(t, renderHTML(io.Discard, r))
+			require.NoError(t, renderPage(io.Discard, "report.html", r))
 		})
 	}
 }

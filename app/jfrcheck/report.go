@@ -45,6 +45,8 @@ type Recording struct {
 	End   time.Time `json:"end"`
 	// JVM that it was made by, as it calls itself (jdk.JVMInformation), empty where the recording does not say.
 	JVM string `json:"jvm,omitempty"`
+	// versions are those of all JVMs whose chunks it has.
+	versions []string
 	// Profiler that wrote it, as far as the recording shows it: jfr or async-profiler (and what is made of it).
 	Profiler string `json:"profiler"`
 	// LostBytes is what the recorder had no room for (jdk.DataLoss).
@@ -84,9 +86,10 @@ type Fault struct {
 	// Place is where: the edge, the site, the constant.
 	Place string `json:"place"`
 	Count uint64 `json:"count"`
-	// Sampler is the type of event that shows it, empty where it is none's.
-	Sampler string `json:"sampler,omitempty"`
-	Detail  string `json:"detail,omitempty"`
+	// Sampler is the type of event that shows it, empty where it is none's. Profiler wrote the recording, empty where all show it.
+	Sampler  string `json:"sampler,omitempty"`
+	Profiler string `json:"profiler,omitempty"`
+	Detail   string `json:"detail,omitempty"`
 	// Known is the id of the known bug that has such faults, empty for none (misstep known).
 	Known string `json:"known,omitempty"`
 	// Stack is an example, innermost frame first.

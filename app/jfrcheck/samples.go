@@ -164,6 +164,12 @@ func lengthOf(value string) string {
 	return value
 }
 
+// ends forgets the last samples: the next recording may be of another JVM.
+func (s *samples) ends(*Recording) {
+	s.intervals.recordingEnds()
+	clear(s.tops)
+}
+
 // report fills the report's tables with at most top rows each; a row that has nothing but usable samples is shown as well.
 func (s *samples) report(r *Report, top int) {
 	for event, c := range s.samplers {

@@ -130,8 +130,9 @@ func fromHandle(m *recording.Method) bool {
 		strings.Contains(m.Class, "0x")
 }
 
+func (s *sites) ends(*Recording) { s.settle() }
+
 func (s *sites) report(r *Report) {
-	s.settle()
 	check := Check{Name: sitesCheck, What: "a call site calls one method, as other samples have it", Unit: "calls"}
 	for at, callees := range s.calls {
 		var all, most uint64

@@ -89,7 +89,7 @@ func FuzzStream(f *testing.F) {
 		o := Options{Files: []string{file}, MaxBytes: 1 << 20, Top: 5, ClassPath: t.TempDir()}
 		r, _, err := Run(t.Context(), streamReader(data), o)
 		require.NoError(t, err)
-		require.NoError(t, renderHTML(io.Discard, r))
+		require.NoError(t, renderPage(io.Discard, "report.html", r))
 		for _, c := range r.Checks[1:] { // jfr-chunks adds up what the helper counted, in which no recording has a say
 			require.Less(t, c.Wrong, uint64(1)<<40, c.Name) // no count goes below zero
 			require.Less(t, c.Right, uint64(1)<<40, c.Name)

@@ -96,9 +96,9 @@ type jfrDiffCommand struct {
 	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared (default: the one with the most)." placeholder:"TYPE"`
 	EventB string  `name:"event-b" help:"The same of B." placeholder:"TYPE"`
 	Level  float64 `within:"(0,1)" help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
-	Top    int     `within:"[1,)" help:"Differences of each kind that are shown." default:"10"`
+	Top    int     `within:"[1,)" help:"Differences of each kind that are shown; JSON and the page say how many were left out (left_out)." default:"10"`
 	HTML   string  `name:"html" help:"Write a page to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
-	JSON   bool    `name:"json" help:"Print {a, b, level, compared, changes, stacks, notes}."`
+	JSON   bool    `name:"json" help:"Print {a, b, level, compared, changes, stacks, left_out, notes}."`
 }
 
 // Help is shown below the command's usage.

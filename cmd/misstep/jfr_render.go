@@ -183,5 +183,8 @@ func renderDiff(w io.Writer, d *jfrcheck.Difference) {
 		{title: "q", drop: 2},
 		{title: "of", cut: 30},
 	}, rows)
+	if d.LeftOut > 0 {
+		fmt.Fprintf(w, "and %d smaller ones: --top shows more\n", d.LeftOut)
+	}
 	fmt.Fprintf(w, "%d shares compared; of the differences %s may be due to chance\n", d.Compared, sharePercent(d.Level))
 }

@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/app/jfrcheck"
 	"misstep/internal/reference"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -56,10 +60,11 @@ var jsonValues = []struct{ command, value string }{
 	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 	{"jdk show", "the catalogue's entry"},
 	{"jfr check", "`{recordings, checks, faults, doubts, samplers, threads, methods, notes}`: `recordings` of `{file, form, bytes, chunks, events, begin, end, " +
-		"profiler, lost_bytes, problems: [{chunk, offset, message}], incomplete}`; `checks` of `{name, what, unit, skipped, right, wrong, tolerated, void}`; " +
-		"`faults` and `doubts` of `{check, kind, place, count, sampler, detail, stack}`; `threads` and `methods` of `{name, samples, empty, failed, truncated, " +
-		"lost, unknown, biased}`, `samplers` of the same with `event` for the name and `{asked, median_ns, p90_ns}`"},
-	{"jfr diff", "`{a, b, level, compared, changes, stacks, notes}`: `a` and `b` of `{file, event, samples, empty, truncated, compared, blocks}`, `changes` and " +
+		"jvm, profiler, lost_bytes, problems: [{chunk, offset, message}], incomplete}`; `checks` of `{name, what, unit, skipped, right, wrong, tolerated, void}`; " +
+		"`faults` and `doubts` of `{check, kind, place, count, sampler, profiler, detail, known, stack}`; `methods` of `{name, samples, empty, " +
+		"failed, truncated, lost, unknown, biased}`, `threads` of the same and `{median_ns, p90_ns}`, `samplers` of that with `event` for the name and `asked`"},
+	{"jfr diff", "`{a, b, level, compared, changes, stacks, left_out, notes}`: `a` and `b` of `{file, event, samples, empty, failed, truncated, lost, unknown, biased, " +
+		"compared, blocks}`, `changes` and " +
 		"`stacks` of `{kind, method, caller, a, b, samples_a, samples_b, low, high, p, q, stack}`"},
 	{"known list", "list of [KnownBug](#knownbug)"},
 	{"known show", "[KnownBug](#knownbug)"},
@@ -162,4 +167,35 @@ func TestReferenceNamesFieldsAsPrinted(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is said of a command's JSON has each name that its types write.
+func TestJSONOfRecordingsIsDescribed(t *testing.T) {
+	for command, of := range map[string]any{"jfr check": jfrcheck.Report{}, "jfr diff": jfrcheck.Difference{}} {
+		at := slices.IndexFunc(jsonValues, func(v struct{ command, value string }) bool { return v.command == command })
+		require.GreaterOrEqual(t, at, 0)
+		said := regexp.MustCompile(`\w+`).FindAllString(jsonValues[at].value, -1)
+		for _, name := range jsonNames(reflect.TypeOf(of)) {
+			require.Contains(t, said, name, command)
+		}
+	}
+}
+
+// jsonNames are those of a type's fields, and of their types'.
+func jsonNames(of reflect.Type) (names []string) {
+	switch {
+	case of.Kind() == reflect.Slice:
+		return jsonNames(of.Elem())
+	case of.Kind() != reflect.Struct || of == reflect.TypeFor[time.Time]():
+		return nil
+	}
+	for f := range of.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names = append(names, name)
+		}
+		if f.IsExported() {
+			names = append(names, jsonNames(f.Type)...)
+		}
+	}
+	return names
 }

@@ -48,8 +48,9 @@ func (y *early) inFlight(name string) bool {
 	return len(threads) > 0 && !slices.ContainsFunc(threads, func(id uint64) bool { return y.events[id] > 1 })
 }
 
-// settle judges the windows that begin before their chunk, when all events of the chunk were read.
+// settle judges what the chunk lacks, and the windows that begin before it, when all of the chunk was read.
 func (j *Judge) settle() {
+	j.undefined()
 	for _, w := range j.early.windows {
 		if j.early.inFlight(w.Type) {
 			j.tolerate(1, recipe.RuleEndedBeforeRotation)

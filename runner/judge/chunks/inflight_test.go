@@ -72,3 +72,25 @@ func TestTheWriterIsPartOfThePlace(t *testing.T) {
 	require.Equal(t, "async-profiler's jdk.ThreadEnd", v.Mismatches[0].GetRecordingFault().GetReferrer())
 	require.EqualValues(t, 23, v.Mismatches[0].GetRecordingFault().GetId())
 }
+
+// What a flush leaves out is a fault of an emergency dump only in the chunk that has the reason of the dump.
+func TestEmergencyDump(t *testing.T) {
+	module := func() []recording.Record {
+		return []recording.Record{
+			&recording.Link{Type: "jdk.types.Module", From: "jdk.ModuleRequire", Field: "source", Referenced: 9, Lacking: 2},
+			&recording.Fault{Kind: recording.Lacking, Type: "jdk.types.Module", ID: 5, From: "jdk.ModuleRequire", Field: "source"},
+		}
+	}
+	reason := &recording.Window{Type: "jdk.DumpReason", Events: 1, FirstNanos: 1, LastNanos: 1}
+	records := append(append([]recording.Record{chunk(0)}, module()...), chunk(1))
+	records = append(append(append(records, module()...), lacking(1)...), reason)
+	counts := map[string]uint64{}
+	for _, m := range judged(t, 10, records...).Mismatches {
+		f := m.GetRecordingFault()
+		counts[f.GetReferrer()+" "+string(rune('0'+f.GetChunk()))] = m.GetCount()
+		require.NotZero(t, f.GetId())
+	}
+	require.Equal(t, map[string]uint64{
+		"jdk.ModuleRequire 0": 2, "an emergency dump's jdk.ModuleRequire 1": 2, "jdk.ThreadEnd 1": 1,
+	}, counts)
+}

@@ -17,6 +17,16 @@ import (
 // AsyncWriter stands before the referrers in async-profiler's recordings, whose faults are not JFR's.
 const AsyncWriter = recipe.ProfilerAsync + "'s "
 
+// emergencyDump stands before those that refer to constants of types that a flush leaves out, in the chunk that a JVM flushes when
+// it crashes or has no memory left.
+const emergencyDump = "an emergency dump's "
+
+// notFlushed are the types of constants that a flush writes for classes only (HotSpot jfrTypeSet.cpp).
+var notFlushed = []string{"jdk.types.Package", "jdk.types.Module", "jdk.types.ClassLoader"}
+
+// dumpReason is the event that only an emergency dump has, in its last chunk (HotSpot jfrEmergencyDump.cpp, post_events).
+const dumpReason = "jdk.DumpReason"
+
 // Judge is fed with all records of all recordings of a trial, one recording after the other.
 type Judge struct {
 	limit     int
@@ -34,6 +44,10 @@ type Judge struct {
 	early early
 	// writer stands before the referrers: AsyncWriter or nothing.
 	writer string
+	// links lack constants, lacking are examples of these; whether the chunk is an emergency dump's is known at its end.
+	links   []*recording.Link
+	lacking []*recording.Fault
+	dump    bool
 }
 
 // place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.
@@ -60,7 +74,10 @@ func (j *Judge) Visit(r recording.Record) error {
 	case *recording.Chunk:
 		j.begin(r)
 	case *recording.Link:
-		j.link(r)
+		j.pass(r.Referenced)
+		if r.Lacking > 0 {
+			j.links = append(j.links, r)
+		}
 	case *recording.Pool:
 		j.pass(r.Defined)
 	case *recording.Differing:
@@ -140,16 +157,28 @@ func (j *Judge) index() int {
 	return j.chunk.Index
 }
 
-func (j *Judge) link(l *recording.Link) {
-	j.pass(l.Referenced)
-	switch {
-	case l.Lacking == 0:
-	case j.unfinished:
-		j.tolerate(l.Lacking, recipe.RuleUnfinishedChunk)
-	default:
-		j.mismatch(l.Lacking, place{recipe.KindUndefinedConstant, l.Type, j.writer + l.From, l.Field},
+// undefined judges what the chunk lacks, when all of it was read.
+func (j *Judge) undefined() {
+	at := func(typeName, from, field string) place {
+		if j.dump && slices.Contains(notFlushed, typeName) {
+			from = emergencyDump + from
+		}
+		return place{recipe.KindUndefinedConstant, typeName, j.writer + from, field}
+	}
+	for _, l := range j.links {
+		if j.unfinished {
+			j.tolerate(l.Lacking, recipe.RuleUnfinishedChunk)
+			continue
+		}
+		j.mismatch(l.Lacking, at(l.Type, l.From, l.Field),
 			fmt.Sprintf("%d of the %d ids that the chunk refers to", l.Lacking, l.Referenced))
 	}
+	for _, f := range j.lacking {
+		if !j.unfinished {
+			j.exemplify(at(f.Type, f.From, f.Field), f)
+		}
+	}
+	j.links, j.lacking, j.dump = nil, nil, false
 }
 
 func (j *Judge) differing(d *recording.Differing) {
@@ -160,17 +189,18 @@ func (j *Judge) differing(d *recording.Differing) {
 	j.mismatch(d.IDs, place{recipe.KindDuplicateID, d.Type, "", d.Fields}, fmt.Sprintf("%d ids of the chunk", d.IDs))
 }
 
-// example names an id and a place of the first fault of its kind. It comes before or after the count.
+// example takes a fault. It comes before or after the count.
 func (j *Judge) example(f *recording.Fault) {
-	p := place{recipe.KindUndefinedConstant, f.Type, j.writer + f.From, f.Field}
-	if f.Kind == recording.Twice {
-		if differenceRule(&recording.Differing{Type: f.Type, Fields: f.Field}) != "" {
-			return
-		}
-		p = place{recipe.KindDuplicateID, f.Type, "", f.Field}
-	} else if j.unfinished {
-		return
+	switch {
+	case f.Kind != recording.Twice:
+		j.lacking = append(j.lacking, f)
+	case differenceRule(&recording.Differing{Type: f.Type, Fields: f.Field}) == "":
+		j.exemplify(place{recipe.KindDuplicateID, f.Type, "", f.Field}, f)
 	}
+}
+
+// exemplify names an id and a place of the first fault of its kind.
+func (j *Judge) exemplify(p place, f *recording.Fault) {
 	fault := j.entry(p).RecordingFault
 	if fault.Position == 0 && fault.Id == 0 {
 		fault.Id, fault.Position = f.ID, uint64(f.Position)

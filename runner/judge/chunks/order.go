@@ -11,13 +11,13 @@ import (
 
 // begin judges a chunk's header by itself and by the chunk before it.
 func (j *Judge) begin(c *recording.Chunk) {
+	j.settle()
 	if c.Index == 0 || j.chunk == nil || c.Index <= j.chunk.Index {
 		j.recording++
 		j.previous = nil
 	} else {
 		j.previous = j.chunk
 	}
-	j.settle()
 	j.chunk, j.unfinished, j.broken = c, false, false
 	j.pass(1)
 	if what, detail := j.disorder(c); what != "" {
@@ -57,6 +57,7 @@ func (j *Judge) window(w *recording.Window) {
 		return // no helper writes that
 	}
 	j.pass(1)
+	j.dump = j.dump || w.Type == dumpReason
 	before, after := -w.FirstNanos, w.LastNanos-j.chunk.DurationNanos
 	if j.unfinished {
 		after = 0
