@@ -56,6 +56,7 @@ struct sched_ext_entity {
 struct task_struct {
   int pid;
   int tgid;
+  unsigned int flags;
   unsigned int policy;
   const struct cpumask *cpus_ptr;
   struct sched_ext_entity scx;
@@ -63,6 +64,7 @@ struct task_struct {
 };
 
 struct pt_regs {
+  unsigned long orig_ax;
   unsigned long ip;
 };
 
@@ -116,7 +118,8 @@ enum scx_ops_flags { SCX_OPS_ENQ_LAST = 2ULL, SCX_OPS_SWITCH_PARTIAL = 8ULL };
 #define KERNEL(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
 // PRESENT(field) tells whether the running kernel's type has a field: BPF_FIELD_EXISTS of bpf_core_read.h.
 #define PRESENT(field) __builtin_preserve_field_info(field, 2)
-#define SCHED_EXT 7  // include/uapi/linux/sched.h
+#define SCHED_EXT 7            // include/uapi/linux/sched.h
+#define PF_EXITING 0x00000004  // include/linux/sched.h
 
 // The members of the kernel's struct that are used; the loader fills the kernel's own layout by name.
 struct sched_ext_ops {

@@ -2,6 +2,7 @@ package bpf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -654,6 +655,37 @@ func TestKernelVerifierComplexity(t *testing.T) {
 		t.Logf("%s: %d instructions verified", name, n)
 		assert.Less(t, n, uint32(200000), "%s: the verifier gives up at a million", name)
 	}
+}
+
+// A log says when each thread ran, how long in all, and who woke whom.
+func TestKernelLogHasRuns(t *testing.T) {
+	needKernel(t)
+	var file bytes.Buffer
+	p := schedule.Perturbation{Strategy: "chaos", Seed: 3}
+	log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
+	require.NoError(t, err)
+	result := run(t, Options{Perturbation: p, Log: log}, helper("work", 200*time.Millisecond))
+	l, err := schedule.ReadLog(&file)
+	require.NoError(t, err)
+	require.Zero(t, l.Lost)
+	ran, until, woken, blocked := map[uint64]time.Duration{}, map[uint64]time.Duration{}, 0, 0
+	slices.SortFunc(l.Runs, func(a, b schedule.Record) int { return cmp.Compare(a.Elapsed, b.Elapsed) })
+	for _, r := range l.Runs {
+		assert.GreaterOrEqual(t, r.Elapsed, until[r.Path], "runs of a thread do not overlap")
+		until[r.Path] = r.Elapsed + time.Duration(r.Delay)
+		ran[r.Path] += time.Duration(r.Delay)
+		if r.Rank != 0 {
+			woken++
+		}
+		if schedule.Ending(r.Event) == schedule.EndingBlocked {
+			blocked++
+		}
+	}
+	for _, thread := range result.Report.Threads {
+		assert.InEpsilon(t, thread.Ran, ran[thread.Path], 0.05, thread.Name)
+	}
+	assert.Positive(t, woken)
+	assert.Positive(t, blocked)
 }
 
 func TestKernelFullBufferIsCounted(t *testing.T) {

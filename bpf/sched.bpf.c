@@ -39,6 +39,7 @@ const struct {
   enum misstep_flag flag;
   enum misstep_mark mark;
   enum misstep_record_kind record_kind;
+  enum misstep_ending ending;
   enum misstep_stat stat;
   enum misstep_histogram histogram;
   struct misstep_record record;
@@ -55,7 +56,9 @@ struct task_state {
   __u64 key;       // in READY
   __u64 due;       // of release, when delayed
   __u64 ready_at;  // when it began to wait for a CPU
+  __u64 waited;    // from ready to the present run
   __u64 ran_from;
+  __u64 waker;    // path of the thread that woke it for the present run, 0 if none of the tree did
   __u64 name[2];  // as last classified
   __u32 children;
   __u32 stops;  // at places
@@ -186,13 +189,14 @@ static __always_inline __u64 wakeup_flags(void) {
   return bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) > (1 << 20) ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline void log_record(struct task_state *t, __u64 now, __u16 kind) {
+// log_record writes a record that begins at a time; ending is that of a run, which ends now.
+static __always_inline void log_record(struct task_state *t, __u64 at, __u16 kind, __u16 ending) {
   struct misstep_record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
   if (!r) {
     count(MISSTEP_STAT_LOST);
     return;
   }
-  r->elapsed = elapsed_at(now);
+  r->elapsed = elapsed_at(at);
   r->path = t->thread.path;
   r->tid = t->thread.tid;
   r->kind = kind;
@@ -203,6 +207,14 @@ static __always_inline void log_record(struct task_state *t, __u64 now, __u16 ki
     r->counter = t->thread.ordinal;
     r->place = 0;
     r->event = r->marks = 0;
+  } else if (kind == MISSTEP_RECORD_RUN) {
+    r->delay = bpf_ktime_get_ns() - at;
+    r->slice = t->waited;
+    r->rank = t->waker;
+    r->counter = t->counter;
+    r->place = 0;
+    r->event = ending;
+    r->marks = 0;
   } else {
     r->delay = t->decision.delay;
     r->slice = t->decision.slice;
@@ -312,7 +324,7 @@ decided:
     count(MISSTEP_STAT_CHANGES);
     t->thread.changes++;
   }
-  if ((config.flags & MISSTEP_FLAG_LOG) || departed) log_record(t, now, MISSTEP_RECORD_DECISION);
+  if ((config.flags & MISSTEP_FLAG_LOG) || departed) log_record(t, now, MISSTEP_RECORD_DECISION, 0);
   if (!placed) t->counter++;
   t->place = 0;
   t->due = t->decision.delay ? now + t->decision.delay : 0;
@@ -338,6 +350,19 @@ static __always_inline void insert_global(struct task_struct *p, __u64 slice, __
 static __always_inline __u64 place_of(struct task_struct *p) {
   struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(p);
   return user && PRESENT(user->ip) ? user->ip : 0;
+}
+
+// woken notes for the log who wakes a thread: the running one, if it is in a system call. Otherwise an interrupt wakes
+// it, a timer's for example.
+static __always_inline void woken(struct task_state *t) {
+  if (!(config.flags & MISSTEP_FLAG_LOG)) return;
+  struct task_struct *waker = bpf_get_current_task_btf();
+  struct task_state *w;
+  struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(waker);
+  t->waker = 0;
+  if (!user || !PRESENT(user->orig_ax) || (long)user->orig_ax < 0) return;
+  w = state_of(waker);
+  if (w && w->ours) t->waker = w->thread.path;
 }
 
 // given is the slice that a thread gets of the one decided: a crowd shares.
@@ -453,6 +478,7 @@ OP(__s32, op_select_cpu)(__u64 *ctx) {
     classify(p, t);
     choose(t, MISSTEP_EVENT_WAKEUP);
     t->chosen = true;
+    woken(t);
   }
   if (t->ours && t->decision.delay) return prev_cpu;  // on to enqueue
   cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
@@ -500,7 +526,12 @@ OP(int, op_enqueue)(__u64 *ctx) {
   if (!t->chosen) {
     classify(p, t);
     t->place = place_of(p);
-    choose(t, enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP) ? MISSTEP_EVENT_WAKEUP : MISSTEP_EVENT_EXPIRY);
+    if (enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP)) {
+      choose(t, MISSTEP_EVENT_WAKEUP);
+      woken(t);
+    } else {
+      choose(t, MISSTEP_EVENT_EXPIRY);
+    }
   }
   t->chosen = false;
   if (t->decision.delay) {
@@ -536,10 +567,11 @@ OP(int, op_running)(__u64 *ctx) {
   if (!t->ours) return 0;
   t->ran_from = now;
   t->overtaken = false;  // of a run that another class's task ended, too: nobody enqueued it since
+  t->waited = 0;
   if (t->ready_at) {
-    __u64 waited = now > t->ready_at ? now - t->ready_at : 0;
-    measure(MISSTEP_HISTOGRAM_WAIT, waited);
-    if (waited > t->thread.wait_longest) t->thread.wait_longest = waited;
+    t->waited = now > t->ready_at ? now - t->ready_at : 0;
+    measure(MISSTEP_HISTOGRAM_WAIT, t->waited);
+    if (t->waited > t->thread.wait_longest) t->thread.wait_longest = t->waited;
     t->ready_at = 0;
   }
   if (quiet()) return 0;
@@ -569,21 +601,31 @@ OP(int, op_stopping)(__u64 *ctx) {
   }
   if (!t->ours) return 0;
   t->thread.ran += bpf_ktime_get_ns() - t->ran_from;
-  if (quiet()) return 0;
-  struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
-  if (!c) {
-    IMPOSSIBLE("no such CPU", scx_bpf_task_cpu(p));
-    return 0;
+  if (!quiet()) {
+    struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
+    if (!c) {
+      IMPOSSIBLE("no such CPU", scx_bpf_task_cpu(p));
+      return 0;
+    }
+    if (runnable && c->forced) {
+      count(MISSTEP_STAT_FORCED);
+      t->thread.forced++;
+    } else if (runnable && c->overtaken && !t->stopped) {
+      count(MISSTEP_STAT_OVERTAKEN);
+      t->thread.overtaken++;
+      t->overtaken = true;
+    }
+    c->turn = (c->turn | 1) + 1;  // even: none of ours
   }
-  if (runnable && c->forced) {
-    count(MISSTEP_STAT_FORCED);
-    t->thread.forced++;
-  } else if (runnable && c->overtaken && !t->stopped) {
-    count(MISSTEP_STAT_OVERTAKEN);
-    t->thread.overtaken++;
-    t->overtaken = true;
+  if (config.flags & MISSTEP_FLAG_LOG) {
+    __u16 ending = MISSTEP_ENDING_BLOCKED;
+    if (runnable)
+      ending = t->overtaken ? MISSTEP_ENDING_OVERTAKEN : MISSTEP_ENDING_SLICE;
+    else if (p->flags & PF_EXITING)
+      ending = MISSTEP_ENDING_EXITED;
+    log_record(t, t->ran_from, MISSTEP_RECORD_RUN, ending);
+    t->waker = 0;
   }
-  c->turn = (c->turn | 1) + 1;  // even: none of ours
   return 0;
 }
 
@@ -639,7 +681,7 @@ static __always_inline int adopt(struct task_struct *p, struct task_struct *pare
   t->ours = true;
   classify(p, t);
   count(MISSTEP_STAT_THREADS);
-  if (config.flags & MISSTEP_FLAG_LOG) log_record(t, now, MISSTEP_RECORD_THREAD);
+  if (config.flags & MISSTEP_FLAG_LOG) log_record(t, now, MISSTEP_RECORD_THREAD, 0);
   return 0;
 }
 

@@ -28,6 +28,16 @@ type schedMisstepDecision struct {
 	Event uint32
 }
 
+type schedMisstepEnding uint32
+
+const (
+	schedMisstepEndingMISSTEP_ENDING_UNSPECIFIED schedMisstepEnding = 0
+	schedMisstepEndingMISSTEP_ENDING_BLOCKED     schedMisstepEnding = 1
+	schedMisstepEndingMISSTEP_ENDING_SLICE       schedMisstepEnding = 2
+	schedMisstepEndingMISSTEP_ENDING_OVERTAKEN   schedMisstepEnding = 3
+	schedMisstepEndingMISSTEP_ENDING_EXITED      schedMisstepEnding = 4
+)
+
 type schedMisstepEvent uint32
 
 const (
@@ -84,6 +94,7 @@ const (
 	schedMisstepRecordKindMISSTEP_RECORD_THREAD      schedMisstepRecordKind = 1
 	schedMisstepRecordKindMISSTEP_RECORD_DECISION    schedMisstepRecordKind = 2
 	schedMisstepRecordKindMISSTEP_RECORD_EXIT        schedMisstepRecordKind = 3
+	schedMisstepRecordKindMISSTEP_RECORD_RUN         schedMisstepRecordKind = 4
 )
 
 type schedMisstepRole uint32

@@ -149,6 +149,16 @@ enum misstep_record_kind {
   MISSTEP_RECORD_THREAD = 1,    // path, parent in delay, ordinal in counter, comm
   MISSTEP_RECORD_DECISION = 2,  // path, counter, event, marks, delay, slice, rank
   MISSTEP_RECORD_EXIT = 3,      // the scheduler was detached or ejected; see misstep_exit
+  MISSTEP_RECORD_RUN = 4,       // path, time run in delay, time waited before in slice, waker in rank, ending in event
+};
+
+// How a run of a thread ended.
+enum misstep_ending {
+  MISSTEP_ENDING_UNSPECIFIED = 0,
+  MISSTEP_ENDING_BLOCKED = 1,    // until it is woken
+  MISSTEP_ENDING_SLICE = 2,      // its slice ended
+  MISSTEP_ENDING_OVERTAKEN = 3,  // it lost its CPU to a thread that ranks before it
+  MISSTEP_ENDING_EXITED = 4,
 };
 
 // One entry of the log. The file holds the same bytes, little-endian.

@@ -9,11 +9,13 @@ import (
 	"strings"
 )
 
-// A log is the line "misstep schedule log 2", one line of JSON (Header), and records of RecordSize bytes, little-endian, laid
-// out as struct misstep_record of intf.h. The last one is of kind End; a log without it was cut short.
+// A log is the line "misstep schedule log 3", one line of JSON (Header), and records of RecordSize bytes, little-endian, laid
+// out as struct misstep_record of intf.h. The last one is of kind End; a log without it was cut short. Logs of version 2 have no
+// records of kind Run.
 const (
-	logMagic  = "misstep schedule log 2\n"
-	maxHeader = 1 << 20
+	logMagic   = "misstep schedule log 3\n"
+	olderMagic = "misstep schedule log 2\n"
+	maxHeader  = 1 << 20
 )
 
 // RecordSize is the number of bytes of a record.
@@ -83,6 +85,7 @@ func (l *LogWriter) Close(lost uint64) error {
 type LogReader struct {
 	Header Header
 	r      *bufio.Reader
+	offset int64 // of the next record
 	ended  bool
 }
 
@@ -90,7 +93,7 @@ type LogReader struct {
 func NewLogReader(r io.Reader) (*LogReader, error) {
 	l := &LogReader{r: bufio.NewReaderSize(io.LimitReader(r, 1<<40), 1<<16)}
 	magic := make([]byte, len(logMagic))
-	if _, err := io.ReadFull(l.r, magic); err != nil || string(magic) != logMagic {
+	if _, err := io.ReadFull(l.r, magic); err != nil || string(magic) != logMagic && string(magic) != olderMagic {
 		return nil, fmt.Errorf("read schedule log: %w: it does not begin with %q", ErrLog, strings.TrimSpace(logMagic))
 	}
 	var text []byte
@@ -107,6 +110,7 @@ func NewLogReader(r io.Reader) (*LogReader, error) {
 	if err := json.Unmarshal(text, &l.Header); err != nil {
 		return nil, fmt.Errorf("read schedule log: %w: header: %w", ErrLog, err)
 	}
+	l.offset = int64(len(magic) + len(text))
 	return l, nil
 }
 
@@ -123,9 +127,10 @@ func (l *LogReader) Next() (Record, error) {
 		return Record{}, fmt.Errorf("read schedule log: %w", err)
 	}
 	r := ParseRecord(b[:])
-	if l.ended || r.Kind < RecordThread || r.Kind > RecordEnd {
-		return Record{}, fmt.Errorf("read schedule log: %w: unexpected record of kind %d", ErrLog, r.Kind)
+	if l.ended || r.Kind < RecordThread || r.Kind > RecordRun {
+		return Record{}, fmt.Errorf("read schedule log: %w: unexpected record of kind %d at offset %d", ErrLog, r.Kind, l.offset)
 	}
+	l.offset += RecordSize
 	l.ended = r.Kind == RecordEnd
 	return r, nil
 }
@@ -138,10 +143,13 @@ type Log struct {
 	Header    Header
 	Threads   []Record
 	Decisions []Record
+	// Runs are those in which threads had a CPU; logs of version 2 and those of the agent have none.
+	Runs []Record
 	// Lost is the number of lost records: a replay departs where they are missing.
 	Lost uint64
-	// Cut is true when the end record is missing.
-	Cut bool
+	// Cut is true when the end record is missing; CutAt is then the offset up to which the log was read.
+	Cut   bool
+	CutAt int64
 }
 
 // ReadLog reads a whole log of at most MaxReplay decisions.
@@ -157,7 +165,7 @@ func ReadLog(r io.Reader) (*Log, error) {
 		case errors.Is(err, io.EOF):
 			return l, nil
 		case errors.Is(err, ErrCut):
-			l.Cut = true
+			l.Cut, l.CutAt = true, reader.offset
 			return l, nil
 		case err != nil:
 			return nil, err
@@ -168,10 +176,12 @@ func ReadLog(r io.Reader) (*Log, error) {
 				return nil, err
 			}
 			l.Decisions = append(l.Decisions, record)
+		case record.Kind == RecordRun:
+			l.Runs = append(l.Runs, record)
 		default:
 			l.Lost = record.Slice
 		}
-		if len(l.Threads)+len(l.Decisions) > MaxReplay {
+		if max(len(l.Threads)+len(l.Decisions), len(l.Runs)) > MaxReplay {
 			return nil, fmt.Errorf("read schedule log: more than %d decisions: record a shorter run", MaxReplay)
 		}
 	}

@@ -20,7 +20,27 @@ const (
 	RecordDecision
 	// RecordEnd closes a log: Delay is the number of decisions taken, Slice of records lost.
 	RecordEnd
+	// RecordRun is a stretch of time in which a thread had a CPU, from Elapsed on: Delay is its length, Slice how long the thread
+	// had waited for a CPU, Rank the path of the thread that had woken it (0: a timer, or no thread of the tree), Counter the number
+	// of its decisions so far, Event an Ending.
+	RecordRun
 )
+
+// Ending is how a run of a thread ended.
+type Ending uint16
+
+// Endings.
+const (
+	EndingUnspecified Ending = iota
+	EndingBlocked
+	EndingSlice
+	EndingOvertaken
+	EndingExited
+)
+
+func (e Ending) String() string {
+	return name(int(e), "unspecified", "blocked", "end of slice", "overtaken", "exited")
+}
 
 // Event is the event at which a thread's decision was taken.
 type Event uint16
