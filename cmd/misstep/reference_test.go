@@ -80,6 +80,7 @@ var jsonValues = []struct{ command, value string }{
 		"verdict: {state, p, needed}, time, error}]`"},
 	{"run", "[Outcome](#outcome)"},
 	{"runners list", "list of [RunnerStatus](#runnerstatus)"},
+	{"sched explain", "`{header, end_ns, threads, decisions, lost, cut, has_runs, moment_ns, standstill_ns, silent, from_ns, to_ns, mattered, longest, waits}`"},
 	{"sched places", "list of `{place, address, thread, comm, decision, elapsed_ns, held_ns, seen, of}`"},
 	{"sched replay", "the scheduler's counters, on stderr"},
 	{"sched run", "the scheduler's counters, on stderr"},

@@ -17,6 +17,7 @@ type schedCommand struct {
 	Run        schedRun        `cmd:"" help:"Run any program under the perturbing scheduler; its exit code is passed on."`
 	Replay     schedReplay     `cmd:"" help:"Run a program with the recorded decisions of a log, thread by thread; reports where and when it departs from them."`
 	Places     schedPlaces     `within:"[0,4]" cmd:"" help:"Show the places at which a log's threads were stopped near its end and rarely before: the likely causes of its failure."`
+	Explain    schedExplain    `cmd:"" help:"Explain a log in words and as a picture: which threads were kept away, who waited for whom, where everything stood still."`
 	Strategies schedStrategies `cmd:"" help:"Explain the strategies and their parameters."`
 }
 

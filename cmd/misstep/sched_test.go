@@ -92,6 +92,63 @@ func TestContradictoryFlags(t *testing.T) {
 	}
 }
 
+func TestSchedExplain(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "x.log")
+	write := func(records ...schedule.Record) []byte {
+		var log bytes.Buffer
+		w, err := schedule.NewLogWriter(&log, schedule.Header{
+			Perturbation: schedule.Perturbation{Strategy: "delay", Seed: 3}, Command: []string{"./program"},
+		})
+		require.NoError(t, err)
+		for _, r := range records {
+			w.Add(r)
+		}
+		require.NoError(t, w.Close(0))
+		require.NoError(t, os.WriteFile(file, log.Bytes(), 0o644))
+		return log.Bytes()
+	}
+	whole := write(
+		schedule.Record{Kind: schedule.RecordThread, Path: 1, Comm: "main"},
+		schedule.Record{Kind: schedule.RecordThread, Path: 2, Delay: 1, Comm: "worker"},
+		schedule.Record{Kind: schedule.RecordDecision, Path: 2, Delay: 9000, Slice: 20e6, Marks: schedule.MarkDelayed, Comm: "worker"},
+		schedule.Record{Kind: schedule.RecordRun, Path: 1, Elapsed: 1000, Delay: 5000, Event: 1, Comm: "main"},
+		schedule.Record{Kind: schedule.RecordRun, Path: 2, Elapsed: 9500, Delay: 500, Event: 4, Rank: 1, Comm: "worker"},
+	)
+	t.Setenv("COLUMNS", "60")
+	page, picture, trace := filepath.Join(dir, "x.html"), filepath.Join(dir, "x.svg"), filepath.Join(dir, "x.json")
+	code, out, stderr := sched(t, "explain", file, "--html", page, "--svg", picture, "--perfetto", trace)
+	require.Zero(t, code, stderr)
+	assert.Contains(t, out, "./program: strategy delay, seed 3\n2 threads, 1 decisions in 10µs; times")
+	assert.Contains(t, out, "worker 0.0 away for 9.5µs: delayed; meanwhile\n            ran main 0 once")
+	for name, part := range map[string]string{page: "<!doctype html>", picture: "<svg ", trace: `"traceEvents"`} {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), part)
+	}
+	code, out, _ = sched(t, "explain", file, "--json")
+	assert.Zero(t, code)
+	var parsed struct {
+		Mattered []struct{ Reason string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &parsed))
+	require.Len(t, parsed.Mattered, 1)
+	assert.Equal(t, "delayed", parsed.Mattered[0].Reason)
+
+	require.NoError(t, os.WriteFile(file, whole[:len(whole)-100], 0o644))
+	code, out, _ = sched(t, "explain", file)
+	assert.Zero(t, code)
+	assert.Contains(t, out, "The log was cut short at offset")
+	write()
+	code, _, stderr = sched(t, "explain", file)
+	assert.Equal(t, exitOwn, code)
+	assert.Contains(t, stderr, "the log has no decisions")
+	require.NoError(t, os.WriteFile(file, []byte("no log"), 0o644))
+	code, _, stderr = sched(t, "explain", file)
+	assert.Equal(t, exitOwn, code)
+	assert.Contains(t, stderr, "give a file of misstep sched run --log")
+}
+
 func TestSchedPlacesWithoutALog(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.log")
 	require.NoError(t, os.WriteFile(file, []byte("no log"), 0o644))
