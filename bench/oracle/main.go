@@ -1,6 +1,6 @@
 // Command oracle measures what the agent's checks miss (sensitivity, by injected faults), their false positives (specificity, by
-// real workloads without faults), and how long it takes to observe the known bugs (calibration). PARTS=specificity,calibration
-// measures these parts only, with the whole budget.
+// real workloads without faults), how long it takes to observe the known bugs (calibration), and whether the agent's perturbations
+// make them show more often. PARTS=specificity,calibration measures these parts only, with the whole budget.
 package main
 
 import (
@@ -36,7 +36,8 @@ func run(ctx context.Context, stdout io.Writer) error {
 		Misbehaved  []misbehaviour
 		Specificity *specificity
 		Calibration []calibration
-	}{Sensitivity: newSensitivity(), Specificity: newSpecificity("build/bench/oracle")}
+		Perturbed   *perturbations
+	}{Sensitivity: newSensitivity(), Specificity: newSpecificity("build/bench/oracle"), Perturbed: &perturbations{}}
 	start := time.Now()
 	report := bench.Report{Name: "oracle", Date: start, Budget: budget}
 	add := func(goals []bench.Goal, tables ...bench.Table) {
@@ -64,15 +65,20 @@ func run(ctx context.Context, stdout io.Writer) error {
 			add(calibrationGoals(results.Calibration), calibrationTable(results.Calibration))
 			return err
 		}},
+		{Name: "perturbation", Share: 0.25, Measure: func(ctx context.Context, until time.Time) error {
+			err := results.Perturbed.measure(ctx, bed, until)
+			add(nil, results.Perturbed.table())
+			return err
+		}},
 	}, os.Getenv("PARTS"), budget)
 	if err != nil {
 		return err
 	}
 	report.Rows = results
 	report.Reached = fmt.Sprintf("%d runs with faults, %d without (%d of them stopped at their time limit), %d for calibration, "+
-		"in %v",
+		"%d for perturbation (%d of them void), in %v",
 		results.Sensitivity.Runs, results.Specificity.Runs, results.Specificity.Stopped, calibrationTrials(results.Calibration),
-		time.Since(start).Round(time.Second))
+		results.Perturbed.Trials, results.Perturbed.Idle, time.Since(start).Round(time.Second))
 	return report.Finish(stdout, "build/bench")
 }
 
