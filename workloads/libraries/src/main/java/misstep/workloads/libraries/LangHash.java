@@ -3,8 +3,8 @@ package misstep.workloads.libraries;
 import org.apache.commons.lang.math.IntRange;
 
 /**
- * LANG-481, commons-lang 2.4, fixed in 2.5: IntRange.hashCode computes in the field in which it
- * keeps the result, so another thread may read an intermediate value.
+ * LANG-481, commons-lang 2.4 to 2.6: IntRange.hashCode computes in the field in which it keeps the
+ * result, so another thread may read an intermediate value.
  */
 final class LangHash implements Bug {
   private static final int TIMES = 200;
