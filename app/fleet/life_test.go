@@ -48,6 +48,11 @@ func TestLifeOfAFleet(t *testing.T) {
 	require.ElementsMatch(t, []string{"node1", "node2", "node3"}, s.nodes("test-plain"), "spread over the nodes")
 	s.run("fleet", "up", s.file)
 	require.Len(t, s.nodes("test-plain"), 3, "what scaling chose stays")
+	_, err = s.try("fleet", "scale", s.file, "2", "--group", "perturbed", "--wait", "10s")
+	require.ErrorContains(t, err, "gave up waiting after 10s (--wait)")
+	require.ErrorContains(t, err, "no node for it: of 3, 3 do not meet ${node.class} = none", "a scheduler needs its own nodes")
+	s.run("fleet", "scale", s.file, "0", "--group", "perturbed", "--wait", "1m")
+	require.Zero(t, s.status().Jobs[2].Wanted)
 	var runners []any
 	require.Eventually(t, func() bool {
 		list := s.run("runners", "--coordinator", strings.Join(addresses, ","), "--json")

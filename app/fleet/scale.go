@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
+
 	"misstep/app/station"
 	"misstep/deploy/nomad"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -45,7 +47,7 @@ func (c *Cluster) group(name string) (*misstepv1.FleetRunners, error) {
 	return nil, fmt.Errorf("no group %q in the fleet file: expected --group with one of %s", name, strings.Join(names, ", "))
 }
 
-// scale asks Nomad for a number of runners. While a version is rolled out Nomad refuses; that is waited for.
+// scale asks Nomad for a number of runners. While a version is rolled out Nomad refuses; that is waited for, unless no node fits.
 func (c *Cluster) scale(ctx context.Context, group string, count int, why string) error {
 	id := nomad.RunnerJob(c.Fleet, group)
 	return c.wait(ctx, func() (bool, string, error) {
@@ -58,13 +60,29 @@ func (c *Cluster) scale(ctx context.Context, group string, count int, why string
 		}
 		_, _, err = c.client.Jobs().Scale(id, group, &count, why, false, nil, writes(ctx))
 		if err != nil && strings.Contains(err.Error(), "active deployment") {
-			return false, "a version is being rolled out", nil
+			why, e := c.unplaced(ctx, id)
+			if why == "" || e != nil {
+				return false, "a version is being rolled out", e
+			}
+			err = c.supersede(ctx, job, count)
 		}
 		if err == nil {
 			c.Say("group %s: %d -> %d runners", group, *job.TaskGroups[0].Count, count)
 		}
 		return true, "", c.explain("scale job "+id, err)
 	}, "scale group "+group)
+}
+
+// supersede registers a job with another number of runners as a new version: Nomad then cancels the deployment of the one before,
+// which would otherwise last until a node fits.
+func (c *Cluster) supersede(ctx context.Context, job *api.Job, count int) error {
+	next := *job.TaskGroups[0]
+	next.Count = &count
+	version := *job
+	version.TaskGroups = []*api.TaskGroup{&next}
+	_, _, err := c.client.Jobs().RegisterOpts(&version, &api.RegisterOptions{EnforceIndex: true, ModifyIndex: *job.JobModifyIndex},
+		writes(ctx))
+	return err
 }
 
 // Auto is how groups with bounds follow the backlog.

@@ -9,12 +9,15 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// Changes says in lines what registering a job would change, from the answer of Nomad's plan endpoint.
+// Changes says in lines what registering a job would change, from the answer of Nomad's plan endpoint. What a new job or group
+// consists of is not written out: its HCL shows it better.
 func Changes(p *api.JobPlanResponse) string {
 	var b strings.Builder
 	d := p.Diff
 	fmt.Fprintf(&b, "%s job %s: %s\n", signs[d.Type], d.ID, words[d.Type])
-	lines(&b, "  ", d.Fields, d.Objects)
+	if d.Type != added {
+		lines(&b, "  ", d.Fields, d.Objects)
+	}
 	for _, g := range d.TaskGroups {
 		updates := make([]string, 0, len(g.Updates))
 		for _, what := range slices.Sorted(maps.Keys(g.Updates)) {
@@ -30,6 +33,9 @@ func Changes(p *api.JobPlanResponse) string {
 			fmt.Fprintf(&b, ": %s", strings.Join(updates, ", "))
 		}
 		b.WriteByte('\n')
+		if g.Type == added {
+			continue
+		}
 		lines(&b, "    ", g.Fields, g.Objects)
 		for _, t := range g.Tasks {
 			if t.Type != none {
@@ -46,14 +52,18 @@ func Changes(p *api.JobPlanResponse) string {
 	return b.String()
 }
 
-const none = "None"
-
-var (
-	signs = map[string]string{"Added": "+", "Deleted": "-", "Edited": "~", none: "="}
-	words = map[string]string{"Added": "new", "Deleted": "removed", "Edited": "changed", none: "unchanged"}
+// Nomad's words for differences.
+const (
+	none  = "None"
+	added = "Added"
 )
 
-// lines writes what differs. What a new job consists of is shown by its HCL better, so that only edits are written out.
+var (
+	signs = map[string]string{added: "+", "Deleted": "-", "Edited": "~", none: "="}
+	words = map[string]string{added: "new", "Deleted": "removed", "Edited": "changed", none: "unchanged"}
+)
+
+// lines writes what differs.
 func lines(b *strings.Builder, indent string, fields []*api.FieldDiff, objects []*api.ObjectDiff) {
 	for _, f := range fields {
 		if f.Type == "Edited" {
@@ -70,11 +80,18 @@ func lines(b *strings.Builder, indent string, fields []*api.FieldDiff, objects [
 	}
 }
 
+// ineligible is Nomad's reason for a node that is like one which does not meet a constraint.
+const ineligible = "computed class ineligible"
+
 // Unplaced says why no node can take an allocation.
 func Unplaced(m *api.AllocationMetric) string {
 	var reasons []string
 	for _, name := range slices.Sorted(maps.Keys(m.ConstraintFiltered)) {
-		reasons = append(reasons, fmt.Sprintf("%d do not meet %s", m.ConstraintFiltered[name], name))
+		reason := "do not meet " + name
+		if name == ineligible {
+			reason = "are like nodes that do not meet a constraint"
+		}
+		reasons = append(reasons, fmt.Sprintf("%d %s", m.ConstraintFiltered[name], reason))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.DimensionExhausted)) {
 		reasons = append(reasons, fmt.Sprintf("%d have too little %s", m.DimensionExhausted[name], name))
