@@ -4,21 +4,25 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"unicode"
+
+	"misstep/workloads/races"
 )
 
 // scxChaos is the strategy of a cell that runs under the other project's scheduler instead of Misstep's.
 const scxChaos = "scx_chaos"
 
-// The races of workloads/races in C and in Java that are rare by themselves.
-var (
-	racesC = []string{
-		"deadlock2", "deadlock3", "lost_update", "start_order", "check_then_act", "lost_wakeup", "aba", "double_checked",
-		"barrier_reuse",
-		"exit_race", "signal_race", "order3",
+// The races whose windows are instructions, in C and in Java.
+var racesC, racesJava = names(races.Instant, false), names(races.Instant, true)
+
+// names returns those of the races in Java, or of those in C.
+func names(all []races.Race, java bool) (out []string) {
+	for _, r := range all {
+		if r.Java() == java {
+			out = append(out, r.Name)
+		}
 	}
-	racesJava = []string{"LostUpdate", "LostNotify", "Shutdown", "Publication"}
-)
+	return out
+}
 
 // mainStrategies are the strategies that the goals compare.
 var mainStrategies = []string{"chaos", "none", scxChaos}
@@ -41,15 +45,15 @@ type cell struct {
 	Seconds    int    `json:"seconds"`
 }
 
-func (c cell) isJava() bool { return unicode.IsUpper(rune(c.Race[0])) }
+func (c cell) isJava() bool { return races.Race{Name: c.Race}.Java() }
 
 // cellsOf lists the cells of some strategies in order of importance: all races with one seed, then with the next.
 func cellsOf(strategies []string) []cell {
 	var all []cell
-	for _, races := range [][]string{racesC, racesJava} {
+	for _, these := range [][]string{racesC, racesJava} {
 		for seed := range uint64(seeds) {
 			for _, strategy := range strategies {
-				for _, race := range races {
+				for _, race := range these {
 					all = append(all, cell{race, strategy, firstSeed + seed, cellIterations, cellSeconds})
 				}
 			}

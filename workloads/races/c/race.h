@@ -13,6 +13,8 @@
 #define HANG_SECONDS 10  // far above any delay of a scheduler
 
 static double race_began, race_limit;  // seconds; no limit is 0
+static int race_fixed;                 // whether the program runs with its fix
+static double race_away;               // milliseconds that each gap takes longer
 
 static inline double race_now(void) {
   struct timespec t;
@@ -51,6 +53,15 @@ static inline void race_work(int n) {
   }
 }
 
+static inline void race_pause(double ms) {
+  struct timespec t = {(time_t)(ms / 1e3), (long)(ms * 1e6) % 1000000000L};
+  nanosleep(&t, NULL);
+}
+
+// race_gap is a pause in which a periodic race is vulnerable: the bug shows if the thread is away for longer than it
+// says.
+static inline void race_gap(double ms) { race_pause(ms + race_away); }
+
 typedef void *(*race_thread)(void *);
 
 // race_iteration runs the threads to their end; one that does not end is a bug, whose time excludes the wait
@@ -69,6 +80,8 @@ static inline void race_iteration(long iteration, int n, const race_thread *thre
 static inline long race_iterations(int argc, char **argv) {
   race_began = race_now();
   if (argc > 2) race_limit = atof(argv[2]);
+  race_fixed = argc > 3 && !strcmp(argv[3], "fixed");
+  if (getenv("RACE_AWAY")) race_away = atof(getenv("RACE_AWAY"));
   return argc > 1 ? atol(argv[1]) : 10000;
 }
 

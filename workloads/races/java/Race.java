@@ -5,13 +5,16 @@ import java.util.concurrent.TimeUnit;
 /**
  * What the planted races share: iterations of a few threads, with a deadline that detects hangs.
  */
-final class Race {
+public final class Race {
   /** One iteration's bug, or null. */
   interface Iteration {
     String run() throws Exception;
   }
 
   private static final int HANG_SECONDS = 10;
+
+  /** Whether the program runs with its fix: the third argument. */
+  public static boolean fixed;
 
   private static volatile int sink;
   private static int hung; // seconds that the iteration spent waiting for one that hangs
@@ -35,6 +38,19 @@ final class Race {
       }
     }
     end("no bug in " + i + " iterations", seconds(began));
+  }
+
+  /**
+   * Iterates over a race whose threads sleep most of the time. Two iterations with the fix go before
+   * the first one: what is used for the first time takes longer than the gaps.
+   */
+  static void periodic(String[] args, Iteration iteration) throws Exception {
+    fixed = true;
+    for (int i = 0; i < 2; i++) {
+      iteration.run();
+    }
+    fixed = args.length > 2 && args[2].equals("fixed");
+    iterate(args, iteration);
   }
 
   private static double seconds(long since) {
@@ -84,6 +100,24 @@ final class Race {
   /** The work in a window: about 300 ns on a machine that takes 1 ns per instruction. */
   static void window() {
     work(60);
+  }
+
+  /** Sleeps for some milliseconds. */
+  static void pause(double ms) {
+    try {
+      TimeUnit.NANOSECONDS.sleep((long) (ms * 1e6));
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /**
+   * A pause in which a periodic race is vulnerable: the bug shows if the thread is away for longer
+   * than it says. The variable RACE_AWAY makes each one so many milliseconds longer.
+   */
+  public static void gap(double ms) {
+    String away = System.getenv("RACE_AWAY");
+    pause(away == null ? ms : ms + Double.parseDouble(away));
   }
 
   /** Some work that no compiler eliminates: about 5 ns a step. */
