@@ -18,7 +18,7 @@ const mostWaits = 8
 type schedExplain struct {
 	File     string        `arg:"" name:"log" help:"Log of misstep sched run --log, or schedule.log of a trial's evidence." type:"existingfile" predictor:"file"`
 	Round    int           `within:"[1,)" help:"Number of threads that the program creates in each round: the rare places are those of the last round." placeholder:"THREADS"`
-	Last     time.Duration `within:"(0s,)" help:"Explain this long before the standstill or the end (default: what the last 160 records take)." placeholder:"TIME"`
+	Last     time.Duration `within:"(0s,)" help:"Explain this long before the standstill or the end (default: what the last events, some 160, take)." placeholder:"TIME"`
 	HTML     string        `name:"html" help:"Write a page with the picture and the words to this file." placeholder:"FILE"`
 	SVG      string        `name:"svg" help:"Write the picture to this file." placeholder:"FILE"`
 	Perfetto string        `help:"Write the whole log in the trace event format, which ui.perfetto.dev shows, to this file." placeholder:"FILE"`

@@ -12,14 +12,16 @@ import (
 )
 
 const (
-	// By default the window has this many records before the moment; at most so many absences that mattered, silent threads and
+	// By default the window has this many decisions, beginnings and ends of runs before the moment; at most so many absences that mattered, silent threads and
 	// longest absences are listed.
-	windowRecords, mostListed, mostLongest = 160, 8, 5
-	// A standstill lasts this long at least, and so many times as long as any other time in which nothing ran.
-	leastStandstill, standsOut = 50 * time.Millisecond, 5
-	// A thread fell silent if it was blocked for so many times as long as ever before, and for this part of the log.
-	silentTimes, silentPart = 4, 10
-	leastRuns               = 4 // of a thread of which silence can be told
+	windowRecords, mostListed, mostLongest = 240, 8, 5
+	// The log is looked at in so many equal parts. In a standstill each part, a tenth of all at least, has less than a twentieth of the
+	// records of the busiest one.
+	parts, quietParts, quietShare = 100, 10, 20
+	// A thread fell silent if it was blocked for so many times as long as ever before and for this part of the log, and ran at most
+	// so often afterwards, to end.
+	silentTimes, silentPart, silentRuns = 4, 10, 4
+	leastSilence                        = time.Millisecond // of a standstill, too
 )
 
 // ErrEmpty means that a log has nothing to explain.
@@ -40,7 +42,7 @@ type Explanation struct {
 	Runs bool `json:"has_runs"`
 	// Moment is the time of interest: when everything stood still, else when the last thread fell silent, else the end.
 	Moment time.Duration `json:"moment_ns"`
-	// Standstill is how long no thread ran from the moment on; 0 if there was no standstill.
+	// Standstill is how long hardly any thread ran from the moment on; 0 if there was no standstill.
 	Standstill time.Duration `json:"standstill_ns"`
 	// Silent are the threads that were blocked from then on, the last ones to block first.
 	Silent []Silence `json:"silent"`
@@ -100,56 +102,86 @@ func Explain(l *schedule.Log, o Options) (*Explanation, error) {
 		Runs: t.Runs, Moment: t.End, timeline: t,
 		Silent: []Silence{}, Mattered: []Absence{}, Longest: []Absence{}, Waits: []Wait{},
 	}
-	if still, found := t.standstill(); found {
-		x.Moment, x.Standstill = still.From, still.Length()
+	times := timesOf(l)
+	if still, found := standstill(times); found {
 		x.Silent = t.blockedIn(still)
-	} else if x.Silent = t.silent(); len(x.Silent) > 0 {
+		// A compiler may have worked on for a moment: what matters is when the last thread of the program blocked.
+		if len(x.Silent) > 0 && x.Silent[0].Since >= still.From-t.End/parts {
+			still.From = x.Silent[0].Since
+		}
+		x.Moment, x.Standstill = still.From, still.Length()
+	} else if x.Silent = t.silent(times[len(times)/2]); len(x.Silent) > 0 {
 		x.Moment = x.Silent[0].Since
 	}
-	x.window(l, o.Last)
+	x.window(times, o.Last)
 	x.choose(schedule.StopReports(schedule.Choose(stops, schedule.MaxPlaces), t.names, l.Header))
 	x.waits()
 	return x, nil
 }
 
-// standstill returns the longest time in which no thread ran, if it stands out.
-func (t *Timeline) standstill() (longest Span, found bool) {
-	if !t.Runs {
+// standstill returns the longest time in which hardly anything ran, in the half of the records that is later, if there is one. A JVM
+// is never quite still: its threads look now and then whether there is something to do.
+func standstill(times []time.Duration) (still Span, found bool) {
+	end := times[len(times)-1]
+	width := end/parts + 1
+	var counts [parts]int
+	for _, at := range times {
+		counts[at/width]++
+	}
+	first, length := 0, 0
+	for i := 0; i < parts; i++ {
+		n := 0
+		for i+n < parts && counts[i+n]*quietShare < slices.Max(counts[:]) {
+			n++
+		}
+		if n > length {
+			first, length = i, n
+		}
+		i += n
+	}
+	if length < quietParts || first == 0 {
 		return Span{}, false
 	}
-	var runs []Span
-	for i := range t.Threads {
-		for _, s := range t.Threads[i].Spans {
-			if s.State == Running {
-				runs = append(runs, s)
-			}
-		}
+	// It begins in the busy part before it, with the first gap of about the length of those that follow.
+	k, _ := slices.BinarySearch(times, time.Duration(first-1)*width)
+	var widest time.Duration
+	for i := k; i+1 < len(times) && times[i] < time.Duration(first+1)*width; i++ {
+		widest = max(widest, times[i+1]-times[i])
 	}
-	slices.SortFunc(runs, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
-	var until, second time.Duration
-	for _, s := range append(runs, Span{From: t.End, To: t.End}) {
-		if idle := (Span{From: until, To: s.From}); idle.Length() > longest.Length() {
-			second, longest = longest.Length(), idle
-		} else {
-			second = max(second, idle.Length())
-		}
-		until = max(until, s.To)
+	for k+1 < len(times) && times[k+1]-times[k] < widest/2 {
+		k++
 	}
-	return longest, longest.Length() >= max(leastStandstill, standsOut*second)
+	ended, _ := slices.BinarySearch(times, time.Duration(first+length)*width)
+	still = Span{From: times[k], To: times[min(ended, len(times)-1)]}
+	return still, k >= len(times)/2 && still.Length() > leastSilence
 }
 
-// blockedIn returns the threads that are blocked almost throughout a time, the last ones to block first: whoever ends the time is
-// not blocked at its end.
+// blockedIn returns the threads that are blocked almost throughout a time, the last ones to block first.
 func (t *Timeline) blockedIn(still Span) []Silence {
 	all := []Silence{}
 	for i := range t.Threads {
+		if !t.Threads[i].works() {
+			continue
+		}
+		var blocked time.Duration
+		since := still.To
 		for _, s := range t.Threads[i].during(still.From, still.To) {
-			if s.State == Blocked && s.From <= still.From && s.To-still.From >= still.Length()*9/10 {
-				all = append(all, Silence{Thread: i, Label: t.Threads[i].Label(), Since: s.From, For: s.Length()})
+			if s.State == Blocked || s.State == Alive {
+				blocked += min(s.To, still.To) - max(s.From, still.From)
+				since = min(since, s.From)
 			}
+		}
+		if since <= still.From && blocked >= still.Length()*9/10 {
+			all = append(all, Silence{Thread: i, Label: t.Threads[i].Label(), Since: since, For: still.To - since})
 		}
 	}
 	return sorted(all)
+}
+
+// works reports whether a thread is one of the program: those of the VM, of compilers and collectors are still when there is no
+// work.
+func (t *Thread) works() bool {
+	return t.Role == schedule.RoleMutator || t.Role == schedule.RoleUnspecified
 }
 
 func sorted(all []Silence) []Silence {
@@ -157,17 +189,34 @@ func sorted(all []Silence) []Silence {
 	return all
 }
 
-// silent returns the threads that worked and then were blocked for longer than ever before, until the end or until they ended.
-func (t *Timeline) silent() []Silence {
+// timesOf returns the times of all decisions and of the beginnings and ends of all runs, in order.
+func timesOf(l *schedule.Log) (times []time.Duration) {
+	for _, part := range [][]schedule.Record{l.Decisions, l.Runs} {
+		for _, r := range part {
+			times = append(times, max(0, r.Elapsed))
+			if r.Kind == schedule.RecordRun {
+				times = append(times, max(0, endOf(r)))
+			}
+		}
+	}
+	slices.Sort(times)
+	return times
+}
+
+// silent returns the threads that were blocked for longer than ever before, from a time after the earliest one on, until the end or
+// until they ended: before that a program starts.
+func (t *Timeline) silent(earliest time.Duration) []Silence {
 	all := []Silence{}
 	for i := range t.Threads {
+		if !t.Threads[i].works() {
+			continue
+		}
 		var longest Span
 		var second time.Duration
-		runs, after := 0, 0
+		after := 0
 		for _, s := range t.Threads[i].Spans {
 			switch {
 			case s.State == Running || s.State == KeptAway && !t.Runs:
-				runs++
 				after++
 			case s.State != Blocked && s.State != Alive:
 			case s.Length() > longest.Length():
@@ -176,33 +225,24 @@ func (t *Timeline) silent() []Silence {
 				second = max(second, s.Length())
 			}
 		}
-		if runs >= leastRuns+after && after <= 2 && longest.Length() > silentTimes*second && longest.Length() > t.End/silentPart {
+		if after <= silentRuns && longest.From >= earliest && longest.Length() > max(silentTimes*second, t.End/silentPart, leastSilence) {
 			all = append(all, Silence{Thread: i, Label: t.Threads[i].Label(), Since: longest.From, For: longest.Length()})
 		}
 	}
 	return sorted(all)
 }
 
-// window chooses the window: last before the moment, or as much as windowRecords records take; and the standstill and an eighth
-// of it after.
-func (x *Explanation) window(l *schedule.Log, last time.Duration) {
+// window chooses the window: last before the moment, or as much as windowRecords records take, and an eighth of it after.
+func (x *Explanation) window(times []time.Duration, last time.Duration) {
 	x.From = max(0, x.Moment-last)
 	if last == 0 {
-		var times []time.Duration
-		for _, part := range [][]schedule.Record{l.Decisions, l.Runs} {
-			for _, r := range part {
-				if r.Elapsed <= x.Moment {
-					times = append(times, r.Elapsed)
-				}
-			}
-		}
-		slices.Sort(times)
+		after, _ := slices.BinarySearch(times, x.Moment+1)
 		x.From = 0
-		if n := len(times) - windowRecords; n > 0 {
+		if n := after - windowRecords; n > 0 {
 			x.From = times[n]
 		}
 	}
-	x.To = min(x.End, x.Moment+x.Standstill+max((x.Moment-x.From)/8, time.Microsecond))
+	x.To = min(x.End, x.Moment+max((x.Moment-x.From)/8, time.Microsecond))
 }
 
 // choose lists absences.
@@ -230,14 +270,16 @@ func (x *Explanation) choose(places []schedule.StopReport) {
 	for _, a := range all[:min(mostLongest, len(all))] {
 		x.Longest = append(x.Longest, x.meanwhile(a))
 	}
-	weight := func(a Absence) int { // rare places first, then the threads that are blocked at the end
+	weight := func(a Absence) int { // rare places first, then the threads that are blocked at the end, the VM's last
 		switch {
 		case a.Rare != "":
 			return 0
 		case silent[a.Thread]:
 			return 1
+		case x.timeline.Threads[a.Thread].works():
+			return 2
 		}
-		return 2
+		return 3
 	}
 	slices.SortStableFunc(all, func(a, b Absence) int {
 		return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(b.From, a.From))

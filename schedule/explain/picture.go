@@ -98,7 +98,7 @@ func (x *Explanation) picture() *picture {
 	}
 	switch {
 	case x.Standstill > 0:
-		p.MomentLabel = "standstill"
+		p.MomentLabel = "standstill for " + Short(x.Standstill)
 	case len(x.Silent) > 0:
 		p.MomentLabel = "last thread fell silent"
 	}

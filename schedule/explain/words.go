@@ -27,9 +27,9 @@ func (x *Explanation) Subtitle() string {
 func (x *Explanation) Verdict() string {
 	switch {
 	case x.Standstill > 0 && len(x.Silent) > 0:
-		return fmt.Sprintf("Standstill: no thread ran for %s. Blocked meanwhile:", Short(x.Standstill))
+		return fmt.Sprintf("Standstill: hardly anything ran for %s. Blocked meanwhile:", Short(x.Standstill))
 	case x.Standstill > 0:
-		return fmt.Sprintf("Standstill: no thread ran for %s.", Short(x.Standstill))
+		return fmt.Sprintf("Standstill: hardly anything ran for %s.", Short(x.Standstill))
 	case len(x.Silent) > 0:
 		return "Threads that worked and then were blocked until they ended, or to the log's end:"
 	}
