@@ -88,8 +88,8 @@ func (t *Seen) Trials(campaign string, after uint64, limit int) ([]*store.Trial,
 		return nil, err
 	}
 	var seen []*store.Trial
-	for len(seen) < limit {
-		all, err := t.Tx.Trials(campaign, after, limit-len(seen))
+	for size := limit; len(seen) < limit; size = max(limit-len(seen), trialsPage) {
+		all, err := t.Tx.Trials(campaign, after, size)
 		if err != nil {
 			return nil, err
 		}
@@ -103,5 +103,8 @@ func (t *Seen) Trials(campaign string, after uint64, limit int) ([]*store.Trial,
 			}
 		}
 	}
-	return seen, nil
+	return seen[:min(len(seen), limit)], nil
 }
+
+// trialsPage is the least number of trials that are read at once after some were hidden; each may have half a MiB.
+const trialsPage = 100
