@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// By default the window has this many decisions, beginnings and ends of runs before the moment; at most so many absences that mattered, silent threads and
-	// longest absences are listed.
+	// By default the window has this many decisions, beginnings and ends of runs before the moment; at most so many absences that
+	// mattered, silent threads and longest absences are listed.
 	windowRecords, mostListed, mostLongest = 240, 8, 5
 	// The log is looked at in so many equal parts. In a standstill each part, a tenth of all at least, has less than a twentieth of the
 	// records of the busiest one.
