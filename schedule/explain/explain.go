@@ -15,8 +15,8 @@ const (
 	// By default the window has this many decisions, beginnings and ends of runs before the moment; at most so many absences that
 	// mattered, silent threads and longest absences are listed.
 	windowRecords, mostListed, mostLongest = 240, 8, 5
-	// The log is looked at in so many equal parts. In a standstill each part, a tenth of all at least, has less than a twentieth of the
-	// records of the busiest one.
+	// The log is looked at in so many equal parts. In a standstill, a tenth of all at least, each part has less than a twentieth of
+	// the records of the busiest one.
 	parts, quietParts, quietShare = 100, 10, 20
 	// A thread fell silent if it was blocked for so many times as long as ever before and for this part of the log, and ran at most
 	// so often afterwards, to end.
@@ -119,8 +119,8 @@ func Explain(l *schedule.Log, o Options) (*Explanation, error) {
 	return x, nil
 }
 
-// standstill returns the longest time in which hardly anything ran, in the half of the records that is later, if there is one. A JVM
-// is never quite still: its threads look now and then whether there is something to do.
+// standstill returns the longest time in which hardly anything ran, if it begins in the later half of the records. A JVM is never
+// quite still: its threads look now and then whether there is something to do.
 func standstill(times []time.Duration) (still Span, found bool) {
 	end := times[len(times)-1]
 	width := end/parts + 1
