@@ -119,7 +119,7 @@ func (s *Server) decide(
 		if d.Id, err = tx.AddDecision(d); err != nil {
 			return err
 		}
-		return stillRestricted(tx, before, now)
+		return stillHidden(tx, before, now)
 	})
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *Server) UndoDecision(ctx context.Context, req *misstepv1.UndoDecisionRe
 			if err := tx.PutDecision(resp.GetDecision()); err != nil {
 				return err
 			}
-			return stillRestricted(tx, all, now)
+			return stillHidden(tx, all, now)
 		}
 		if req.GetDecisionId() == 0 {
 			return status.Error(codes.NotFound, "there is no decision to undo")

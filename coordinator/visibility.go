@@ -94,7 +94,7 @@ func checkVisibility(req *misstepv1.SetVisibilityRequest, now time.Time) error {
 		return status.Errorf(codes.InvalidArgument, field+": "+format, args...)
 	}
 	embargo := req.GetVisibility() == misstepv1.Visibility_VISIBILITY_EMBARGOED
-	restricted := embargo || req.GetVisibility() == misstepv1.Visibility_VISIBILITY_PRIVATE
+	hides := embargo || req.GetVisibility() == misstepv1.Visibility_VISIBILITY_PRIVATE
 	until := req.GetUntil()
 	switch {
 	case misstepv1.Visibility_name[int32(req.GetVisibility())] == "":
@@ -104,7 +104,7 @@ func checkVisibility(req *misstepv1.SetVisibilityRequest, now time.Time) error {
 	case embargo && (until == nil || until.CheckValid() != nil || !until.AsTime().After(now) ||
 		until.AsTime().Sub(now) > maxEmbargo):
 		return wrong("until", "expected the end of the embargo, in the future and at most five years away")
-	case !restricted && len(req.GetPeople()) > 0:
+	case !hides && len(req.GetPeople()) > 0:
 		return wrong("people", "only those who see a private or embargoed finding are named")
 	case len(req.GetPeople()) > maxPeople:
 		return wrong("people", "expected at most %d names, got %d", maxPeople, len(req.GetPeople()))
@@ -119,9 +119,9 @@ func checkVisibility(req *misstepv1.SetVisibilityRequest, now time.Time) error {
 	return nil
 }
 
-// stillRestricted makes sure that a decision about which findings are the same shows none that was hidden: what leaves a group
+// stillHidden makes sure that a decision about which findings are the same shows none that was hidden: what leaves a group
 // takes along what was in force about it.
-func stillRestricted(tx store.Tx, before []*misstepv1.TriageDecision, now time.Time) error {
+func stillHidden(tx store.Tx, before []*misstepv1.TriageDecision, now time.Time) error {
 	all, err := tx.Visibilities()
 	if len(all) == 0 || err != nil {
 		return err
@@ -136,7 +136,7 @@ func stillRestricted(tx store.Tx, before []*misstepv1.TriageDecision, now time.T
 		head := was.Head(decided.GetFindingId())
 		for _, id := range append(was.Aliases(head), head) {
 			v := wasSeen.Of(id)
-			if !visibility.Restricted(v, now) || visibility.Restricted(isSeen.Of(id), now) {
+			if !visibility.Hidden(v, now) || visibility.Hidden(isSeen.Of(id), now) {
 				continue
 			}
 			v = proto.CloneOf(v)

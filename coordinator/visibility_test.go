@@ -266,7 +266,7 @@ func TestTalliesDoNotTell(t *testing.T) {
 	hidden := get("vera", misstepv1.Role_ROLE_VIEWER)
 	assert.Equal(t, []string{n.other}, hidden.GetFindingIds())
 	assert.Empty(t, hidden.GetChecks())
-	assert.Equal(t, before.GetOutcomes()["mismatches"], hidden.GetOutcomes()["restricted"])
+	assert.Equal(t, before.GetOutcomes()["mismatches"], hidden.GetOutcomes()["hidden"])
 	assert.NotContains(t, hidden.GetOutcomes(), "mismatches")
 	_, err := l.server.SetBudget(by(t, access.LocalName, "p", misstepv1.Role_ROLE_HUNTER, "p"),
 		&misstepv1.SetBudgetRequest{CampaignId: n.campaign, Trials: 100})

@@ -24,10 +24,10 @@ type findingsCommand struct {
 	Undo      findingsUndo      `cmd:"" help:"Undo a merge or split."`
 	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
 
-	Share    findingsShare    `cmd:"" help:"Let all projects see a finding."`
-	Embargo  findingsEmbargo  `cmd:"" help:"Hide a finding until a date, except from triagers, admins and the people named."`
-	Restrict findingsRestrict `cmd:"" help:"Hide a finding, except from triagers, admins and the people named."`
-	Release  findingsRelease  `cmd:"" help:"Let its project see a finding, and nobody else: ends a restriction, an embargo or sharing."`
+	Share       findingsShare       `cmd:"" help:"Let all projects see a finding."`
+	Embargo     findingsEmbargo     `cmd:"" help:"Hide a finding until a date, except from triagers, admins and the people named."`
+	KeepPrivate findingsKeepPrivate `cmd:"" help:"Hide a finding, except from triagers, admins and the people named."`
+	Release     findingsRelease     `cmd:"" help:"Let its project see a finding, and nobody else: it is neither private, under an embargo nor shared any more."`
 }
 
 // renderHistory prints what became of a finding on new builds, if schedules have repeated its reproducer.

@@ -66,13 +66,13 @@ func (c *findingsEmbargo) Run(ctx context.Context, e *env) error {
 	})
 }
 
-type findingsRestrict struct {
+type findingsKeepPrivate struct {
 	visibilityFlags
 	namedFlags
 }
 
-// Run restricts.
-func (c *findingsRestrict) Run(ctx context.Context, e *env) error {
+// Run makes private.
+func (c *findingsKeepPrivate) Run(ctx context.Context, e *env) error {
 	return c.set(ctx, e, &misstepv1.SetVisibilityRequest{Visibility: misstepv1.Visibility_VISIBILITY_PRIVATE, People: c.For})
 }
 

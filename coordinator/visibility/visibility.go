@@ -11,8 +11,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Restricted reports whether a finding is private, or under an embargo that has not ended.
-func Restricted(v *misstepv1.FindingVisibility, now time.Time) bool {
+// Hidden reports whether a finding is hidden from most of its project: it is private, or under an embargo that has not ended.
+func Hidden(v *misstepv1.FindingVisibility, now time.Time) bool {
 	switch v.GetVisibility() {
 	case misstepv1.Visibility_VISIBILITY_PRIVATE:
 		return true
@@ -41,7 +41,7 @@ func New(all []*misstepv1.FindingVisibility, g triage.Grouping, now time.Time) S
 	for _, v := range all {
 		head := g.Head(v.GetFindingId())
 		switch {
-		case Restricted(v, now):
+		case Hidden(v, now):
 			if old := s.strictest[head]; old == nil || strictness(v, old) > 0 {
 				s.strictest[head] = v
 			}

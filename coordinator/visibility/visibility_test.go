@@ -30,12 +30,12 @@ func about(finding string, v misstepv1.Visibility, people ...string) *misstepv1.
 
 func TestAnEmbargoEndsByItself(t *testing.T) {
 	v := about("F1", embargoed)
-	assert.True(t, visibility.Restricted(v, end.Add(-1)))
-	assert.False(t, visibility.Restricted(v, end), "the date itself is no part of it")
+	assert.True(t, visibility.Hidden(v, end.Add(-1)))
+	assert.False(t, visibility.Hidden(v, end), "the date itself is no part of it")
 	all := []*misstepv1.FindingVisibility{v}
 	assert.Equal(t, v, visibility.New(all, triage.Grouping{}, end.Add(-1)).Of("F1"))
 	assert.Nil(t, visibility.New(all, triage.Grouping{}, end).Of("F1"))
-	assert.True(t, visibility.Restricted(about("F1", private), end.AddDate(1000, 0, 0)))
+	assert.True(t, visibility.Hidden(about("F1", private), end.AddDate(1000, 0, 0)))
 }
 
 func TestWhoSees(t *testing.T) {

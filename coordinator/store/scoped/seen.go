@@ -31,9 +31,9 @@ type Seen struct {
 	probes map[string]bool
 }
 
-// Restricted is the outcome, in the tally of a campaign, of trials that ended with any of the outcomes that show findings, where
+// HiddenOutcome is the outcome, in the tally of a campaign, of trials that ended with any of the outcomes that show findings, where
 // one of these is hidden.
-const Restricted = "restricted"
+const HiddenOutcome = "hidden"
 
 // See returns a transaction of queries as a reader sees it.
 func See(tx *Tx, r visibility.Reader, now time.Time) *Seen { return &Seen{Tx: tx, reader: r, now: now} }

@@ -71,7 +71,7 @@ func (t *Seen) campaign(c *store.Campaign) (*store.Campaign, error) {
 	other.Tally.Outcomes = make(map[string]uint64, len(c.Tally.GetOutcomes()))
 	for kind, n := range c.Tally.GetOutcomes() {
 		if slices.ContainsFunc(showing, func(k misstepv1.OutcomeKind) bool { return misstepv1.OutcomeName(k) == kind }) {
-			kind = Restricted
+			kind = HiddenOutcome
 		}
 		other.Tally.Outcomes[kind] += n
 	}

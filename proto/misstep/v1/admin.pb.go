@@ -767,14 +767,14 @@ type CampaignStatus struct {
 	Queued uint64 `protobuf:"varint,6,opt,name=queued,proto3" json:"queued,omitempty"`
 	// running trials, each held by a runner under a lease.
 	Running uint64 `protobuf:"varint,7,opt,name=running,proto3" json:"running,omitempty"`
-	// outcomes of finished trials by kind, e.g. "clean". Crashes, hangs and mismatches are counted together as "restricted" for a
+	// outcomes of finished trials by kind, e.g. "clean". Crashes, hangs and mismatches are counted together as "hidden" for a
 	// caller who may not see each finding of the campaign.
 	Outcomes map[string]uint64 `protobuf:"bytes,8,rep,name=outcomes,proto3" json:"outcomes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// failed trials, given up after retries of infrastructure failures.
 	Failed uint64 `protobuf:"varint,9,opt,name=failed,proto3" json:"failed,omitempty"`
 	// retries after infrastructure failures and lost leases.
 	Retries uint64 `protobuf:"varint,10,opt,name=retries,proto3" json:"retries,omitempty"`
-	// checks summed over finished and running trials; those of running ones only where outcomes are "restricted".
+	// checks summed over finished and running trials; those of running ones only where outcomes are "hidden".
 	Checks []*CheckCount `protobuf:"bytes,11,rep,name=checks,proto3" json:"checks,omitempty"`
 	// signals summed over the same trials.
 	Signals *SignalCount `protobuf:"bytes,12,opt,name=signals,proto3" json:"signals,omitempty"`
