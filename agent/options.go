@@ -165,6 +165,14 @@ func (o Options) String() string {
 	return b.String()
 }
 
+// Text returns the options as the agent parses them when it is attached to a JVM that runs.
+func (o Options) Text() (string, error) {
+	if err := o.validate(); err != nil {
+		return "", err
+	}
+	return o.String(), nil
+}
+
 // validate rejects values that the option string cannot carry; the native side checks ranges.
 func (o Options) validate() error {
 	if !filepath.IsAbs(o.Out) {

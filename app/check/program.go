@@ -34,6 +34,8 @@ type program struct {
 	env   []string // nil for this process's
 	pid   int
 	began time.Time
+	// folder is where its JVM works, empty for this process's own.
+	folder string
 }
 
 // run runs the program in this process's group and with its streams, and passes on signals.
@@ -124,7 +126,7 @@ func (p *program) collect(flags []string, dir string) error {
 }
 
 func (p *program) collectErrorFile(flags []string, pid int, dir string) error {
-	for _, from := range errorFiles(flags, pid) {
+	for _, from := range errorFiles(flags, p.folder, pid) {
 		if err := copySince(p.began, from, filepath.Join(dir, jvm.CrashFile)); err != nil {
 			return err
 		}
@@ -153,12 +155,16 @@ func (p *program) collectAll(dir string) error {
 }
 
 // errorFiles are the places where a JVM writes its error file, the likeliest last (HotSpot vmError.cpp, prepare_log_file).
-func errorFiles(flags []string, pid int) []string {
+func errorFiles(flags []string, folder string, pid int) []string {
 	name := fmt.Sprintf("hs_err_pid%d.log", pid)
-	files := []string{filepath.Join(os.TempDir(), name), filepath.Join("/tmp", name), name}
+	files := []string{filepath.Join(os.TempDir(), name), filepath.Join("/tmp", name), filepath.Join(folder, name)}
 	const option = "-XX:ErrorFile="
 	if n := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, option) }); n >= 0 {
-		files = append(files, strings.ReplaceAll(strings.TrimPrefix(flags[n], option), "%p", strconv.Itoa(pid)))
+		file := strings.ReplaceAll(strings.TrimPrefix(flags[n], option), "%p", strconv.Itoa(pid))
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(folder, file)
+		}
+		files = append(files, file)
 	}
 	return files
 }

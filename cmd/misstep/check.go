@@ -34,21 +34,22 @@ func (s *shareFlag) UnmarshalText(text []byte) error {
 const defaultBudget = 0.05
 
 type checkCommand struct {
-	Profiler profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler"`
+	Profiler profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler" xor:"pid-profiler"`
 	Checks   []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
 	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude"`
-	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"all-budget,all-ratio,all-include,all-exclude"`
-	Budget   *shareFlag    `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 2% (default: 5%); 0 leaves them their share of entries, whatever that costs." placeholder:"SHARE" xor:"budget,all-budget"`
-	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio"`
-	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include"`
-	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude"`
+	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"of,all-budget,all-ratio,all-include,all-exclude"`
+	PID      int           `name:"pid" within:"[1,)" help:"Check the JVM of this process, which runs already, until --for is over or Ctrl-C; it continues. Instruments nothing, and takes no command." placeholder:"PID" xor:"of,pid-budget,pid-ratio,pid-include,pid-exclude,pid-profiler"`
+	Budget   *shareFlag    `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 2% (default: 5%); 0 leaves them their share of entries, whatever that costs." placeholder:"SHARE" xor:"budget,all-budget,pid-budget"`
+	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio,pid-ratio"`
+	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include,pid-include"`
+	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude,pid-exclude"`
 	Interval time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
 	Seed     uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
-	For      time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time." placeholder:"DURATION"`
+	For      time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time; with --pid, end the check." placeholder:"DURATION"`
 	Out      string        `help:"Keep what was observed in this folder, new or empty." type:"path" placeholder:"DIR"`
 	FailOn   string        `help:"Exit with code 121 when there is a finding, or new: one that is no known bug; and with 122 when nothing was proved. Only where the program itself returned 0." enum:",finding,new" default:"" placeholder:"finding|new"`
 	JSON     bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, profiles, bugs, notes, …}."`
-	Command  []string      `arg:"" passthrough:"" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
+	Command  []string      `arg:"" optional:"" passthrough:"" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
 }
 
 // Help is shown below the command's usage.
@@ -61,12 +62,14 @@ func (c *checkCommand) Help() string {
 // Run runs the program and reports.
 func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	command := afterDashes(c.Command)
-	if len(command) == 0 {
-		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, such as java -jar app.jar")}
-	}
 	run := check.Run
-	if c.AllJVMs {
+	switch {
+	case (len(command) == 0) != (c.PID > 0):
+		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, such as java -jar app.jar, or --pid")}
+	case c.AllJVMs:
 		run = check.RunAll
+	case c.PID > 0:
+		run = func(ctx context.Context, o check.Options) (*check.Report, error) { return check.RunIn(ctx, o, c.PID) }
 	}
 	report, err := run(ctx, check.Options{
 		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: c.budget(),
@@ -114,7 +117,7 @@ func (c *checkCommand) code(r *check.Report) int {
 	switch {
 	case r.Signal != 0:
 		return 128 + r.Signal
-	case r.ExitCode != exitOK:
+	case r.ExitCode != exitOK && c.PID == 0:
 		return r.ExitCode
 	case c.FailOn == "":
 		return exitOK

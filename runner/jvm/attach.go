@@ -1,7 +1,6 @@
 package jvm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -34,7 +34,11 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 		t.executor.Logger.WarnContext(ctx, "no dump of virtual threads; going on without", "trial", t.name, "error", err)
 		return nil
 	}
-	err := diagnose(ctx, t.jvm.PID(), func() { t.jvm.Signal(syscall.SIGQUIT) }, "Thread.dump_to_file -overwrite -format=json "+file)
+	defer os.Remove(socketOf(t.jvm.PID())) // a killed JVM leaves it
+	ctx, cancel := context.WithTimeout(ctx, 2*attachTimeout)
+	defer cancel()
+	quit := func() { t.jvm.Signal(syscall.SIGQUIT) }
+	_, err := ask(ctx, t.jvm.PID(), quit, "jcmd", "Thread.dump_to_file -overwrite -format=json "+file)
 	var dump []byte
 	if err == nil {
 		dump, err = t.readFile(filepath.Join(dirTemp, fileThreads), maxThreadFile)
@@ -45,33 +49,35 @@ func (t *trial) virtualThreads(ctx context.Context) []byte {
 	return dump
 }
 
-// diagnose runs a command of jcmd in a JVM by the attach protocol of HotSpot (jdk.attach's VirtualMachineImpl, attachListener.cpp):
-// a file .attach_pid in the JVM's working folder and SIGQUIT make it listen at a socket, which takes the version, the name of the
+// socketOf is where a JVM listens; it may have a /tmp of its own.
+func socketOf(pid int) string { return fmt.Sprintf("/proc/%d/root%s", pid, scratch.Socket(pid)) }
+
+// ask runs an operation in a JVM by the attach protocol of HotSpot (jdk.attach's VirtualMachineImpl, attachListener.cpp): a file
+// .attach_pid in the JVM's working folder and SIGQUIT make it listen at a socket, which takes the version, the name of the
 // operation and three arguments, each ended by a zero byte, and answers with a line with the result, 0 for success, and a message.
-func diagnose(ctx context.Context, pid int, quit func(), command string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*attachTimeout)
-	defer cancel()
-	socket := fmt.Sprintf("/proc/%d/root%s", pid, scratch.Socket(pid)) // a JVM may have a /tmp of its own
-	conn, err := attach(ctx, pid, socket, quit)
+// It waits for the answer until the context ends.
+func ask(ctx context.Context, pid int, quit func(), operation string, args ...string) (string, error) {
+	conn, err := attach(ctx, pid, socketOf(pid), quit)
 	if err != nil {
-		return fmt.Errorf("attach to JVM %d: %w", pid, err)
+		return "", fmt.Errorf("attach to JVM %d: %w", pid, err)
 	}
-	defer os.Remove(socket) // a killed JVM leaves it
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(attachTimeout)); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(conn, "1\x00jcmd\x00%s\x00\x00\x00", command); err != nil {
-		return fmt.Errorf("send %q to JVM %d: %w", command, pid, err)
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	defer stop()
+	three := make([]string, 3)
+	copy(three, args)
+	if _, err := fmt.Fprintf(conn, "1\x00%s\x00%s\x00", operation, strings.Join(three, "\x00")); err != nil {
+		return "", fmt.Errorf("send %s to JVM %d: %w", operation, pid, err)
 	}
 	answer, err := io.ReadAll(io.LimitReader(conn, maxAnswer))
 	if err != nil {
-		return fmt.Errorf("wait for the answer of JVM %d to %q: %w", pid, command, err)
+		return "", fmt.Errorf("wait for the answer of JVM %d to %s: %w", pid, operation, err)
 	}
-	if result, text, _ := bytes.Cut(answer, []byte("\n")); string(result) != "0" {
-		return fmt.Errorf("JVM %d to %q: result %.20q, %.200q", pid, command, result, text)
+	result, text, _ := strings.Cut(string(answer), "\n")
+	if result != "0" {
+		return "", fmt.Errorf("JVM %d to %s: result %.20q, %.200q", pid, operation, result, text)
 	}
-	return nil
+	return text, nil
 }
 
 // attach connects to a JVM, which it makes listen first.
@@ -80,16 +86,11 @@ func attach(ctx context.Context, pid int, socket string, quit func()) (net.Conn,
 	if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
 		return conn, nil
 	}
-	trigger := fmt.Sprintf("/proc/%d/cwd/.attach_pid%d", pid, pid)
-	// The JVM's user owns the folder: a link that it may have left there is not followed.
-	file, err := os.OpenFile(trigger, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	trigger, err := makeTrigger(pid)
 	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(trigger)
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
 	quit()
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
@@ -106,4 +107,20 @@ func attach(ctx context.Context, pid int, socket string, quit func()) (net.Conn,
 			}
 		}
 	}
+}
+
+// makeTrigger makes the file for which a JVM looks at SIGQUIT: in its working folder or, where that cannot be written to, in /tmp.
+func makeTrigger(pid int) (trigger string, err error) {
+	for _, folder := range []string{"cwd", "root/tmp"} {
+		trigger = fmt.Sprintf("/proc/%d/%s/.attach_pid%d", pid, folder, pid)
+		var file *os.File
+		// The JVM's user owns the folder: a link that it may have left there is not followed.
+		if file, err = os.OpenFile(trigger, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+			return trigger, file.Close()
+		}
+		if !errors.Is(err, syscall.EROFS) && !errors.Is(err, os.ErrPermission) {
+			break
+		}
+	}
+	return "", err
 }

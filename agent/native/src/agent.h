@@ -3,7 +3,7 @@
 // The modules of this folder, each of which includes those above it alone:
 //   bytecode, upcalls, sites, frame, edges, align, nmethod,
 //   compare, bracket                                                 pure comparisons: no JVM, no locks, no clock
-//   methods, code_map, record, site_file, status, threads            tables that threads share
+//   methods, code_map, record, site_file, status, threads, adoption  tables that threads share
 //   state.h                                                          all of these, as one object that is passed around
 //   publisher, events, evidence, edge_check, verdict_count           shared by the engines
 //   signals, turns, handler                                          how a thread is made to walk its own stack
@@ -58,7 +58,7 @@ struct Agent : State {
   std::atomic<bool> ready_ = false;
 };
 
-// For functions that the JVM calls without an argument from the agent. Null until Agent_OnLoad has succeeded.
+// For functions that the JVM calls without an argument from the agent. Null until Agent_OnLoad or Agent_OnAttach has made it.
 extern Agent* agent;
 
 }  // namespace misstep

@@ -68,7 +68,8 @@ void JNICALL OnMonitorWaited(jvmtiEnv*, JNIEnv*, jthread, jobject, jboolean) { A
 
 // Enabled for brackets only: they need the slots of all threads, and the threads themselves.
 void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {
-  if (Slot* slot = agent->entries.SlotOfThisThread(env, thread); slot != nullptr) {
+  Slot* slot = agent->entries.SlotOfThisThread(env, thread);
+  if (slot != nullptr && slot->bracket.thread == nullptr) {  // else it was adopted as it started
     MaySafepoint();
     slot->bracket.thread = env->NewGlobalRef(thread);
   }
@@ -177,16 +178,7 @@ void JNICALL OnVMInit(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
       Log("classes that are not instrumented are not logged: the JVM refuses the JVMTI event ClassFileLoadHook");
   }
   if (agent->options.bracket > 0) OnThreadStart(jvmti, env, thread);
-  // Classes prepared before the event could be sent.
-  jint count = 0;
-  jclass* classes = nullptr;
-  if (jvmti->GetLoadedClasses(&count, &classes) == JVMTI_ERROR_NONE) {
-    for (jint i = 0; i < count; i++) {
-      PublishClass(*agent, env, classes[i], When::kAfterwards);
-      env->DeleteLocalRef(classes[i]);
-    }
-    jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));
-  }
+  PublishLoaded(*agent, env);  // classes prepared before the event could be sent
   // Otherwise the Java half calls Ready.
   if (!methods) agent->Ready();
 }
@@ -211,15 +203,17 @@ void LogAsserted() {
   }
 }
 
-void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv* env) {
+void JNICALL OnVMDeath(jvmtiEnv*, JNIEnv* env) { EndAgent(env); }
+
+}  // namespace
+
+void EndAgent(JNIEnv* env) {
   agent->End();
   WriteRedefined(*agent, env);
   LogEdges();
   LogAsserted();
   agent->status->flags.fetch_or(MISSTEP_STATUS_FLAG_ENDED);
 }
-
-}  // namespace
 
 void LeaveAlone(JNIEnv* env, jthread thread) {
   GiveUpSlot(env, thread);

@@ -213,16 +213,7 @@ uint64_t* EntryEngine::CurrentShadow(JNIEnv* env, const Slot* slot) const {
 
 Slot* EntryEngine::SlotOfThisThread(JNIEnv* env, jobject thread) {
   if (Slot* slot = Threads::Current(); slot != nullptr || Threads::IsExcluded()) return slot;
-  std::string name;
-  jvmtiThreadInfo info = {};
-  MaySafepoint();
-  if (state_.jvmti->GetThreadInfo(thread, &info) == JVMTI_ERROR_NONE) {
-    name = info.name != nullptr ? info.name : "";
-    state_.jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
-    if (info.thread_group != nullptr) env->DeleteLocalRef(info.thread_group);
-    if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
-  }
-  Slot* slot = state_.threads.Attach(env, state_.vm, state_.status, std::move(name));
+  Slot* slot = state_.threads.Attach(env, state_.vm, state_.status, ThreadName(state_.jvmti, env, thread));
   if (slot == nullptr && !logged_no_slot_.exchange(true)) {
     Log("threads without checks: " + std::to_string(MISSTEP_THREAD_COUNT) +
         " at a time have a slot, as long as there is memory for them; further ones run unchecked");

@@ -144,14 +144,18 @@ void Handle(int, siginfo_t* info, void* context) {
   if (state != nullptr) {
     Slot* slot = Threads::Current();
     bool filled = false;
+    const bool own = info->si_code == SI_QUEUE && info->si_pid == own_pid;
+    const auto value = own ? reinterpret_cast<uint64_t>(info->si_value.sival_ptr) : 0;
+    const auto what = static_cast<SignalFor>(value & ((1 << kSignalForBits) - 1));
     if (slot != nullptr && info->si_code == SI_TIMER && info->si_value.sival_ptr == slot &&
         slot->turn.ticks.load(std::memory_order_acquire) > 0) {
       TakeTick(*state, slot, context);
       filled = true;
-    } else if (slot != nullptr && info->si_code == SI_QUEUE && info->si_pid == own_pid) {
-      const auto value = reinterpret_cast<uint64_t>(info->si_value.sival_ptr);
+    } else if (own && what == SignalFor::kAdoption) {
+      state->adoption.Take();
+      filled = true;
+    } else if (slot != nullptr && own) {
       const uint64_t sequence = value >> kSignalForBits;
-      const auto what = static_cast<SignalFor>(value & ((1 << kSignalForBits) - 1));
       Ticket* t = what == SignalFor::kBracketFirst    ? &slot->bracket.first
                   : what == SignalFor::kBracketSecond ? &slot->bracket.second
                                                       : &slot->tickets[sequence % kWarmTickets];
@@ -198,6 +202,12 @@ std::string InstallHandler(State& state) {
     return std::string("cannot install the signal handler: ") + strerror(errno);
   handled = &state;
   return "";
+}
+
+void ReleaseSignal(const State& state) {
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(state.options.signal, &ignore, nullptr);
 }
 
 }  // namespace misstep

@@ -7,8 +7,11 @@ namespace misstep {
 
 struct State;
 
-// Installs the handler of the option signal for this state, permanently. Returns an empty string or one line with the
+// Installs the handler of the option signal for this state. Returns an empty string or one line with the
 // error.
 std::string InstallHandler(State& state);
+
+// Ignores that signal from here on: late ones are dropped, and whoever wants it may have it.
+void ReleaseSignal(const State& state);
 
 }  // namespace misstep

@@ -1,4 +1,5 @@
-// Agent_OnLoad: reads the options, opens the files, asks the JVM for what the checks need, and makes the agent.
+// Agent_OnLoad and Agent_OnAttach: read the options, open the files, ask the JVM for what the checks need, and make the
+// agent. Agent_OnAttach ends it as well.
 
 #include <dlfcn.h>
 #include <jni.h>
@@ -12,15 +13,33 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "agent.h"
 #include "callbacks.h"
 #include "handler.h"
 #include "log.h"
 #include "out_folder.h"
+#include "publisher.h"
 
 namespace misstep {
 namespace {
+
+constexpr std::string_view kStop = "stop";  // as the option of Agent_OnAttach: the agent ends
+
+// Those that may be enabled.
+constexpr jvmtiEvent kEvents[] = {
+    JVMTI_EVENT_VM_INIT,
+    JVMTI_EVENT_VM_DEATH,
+    JVMTI_EVENT_CLASS_LOAD,
+    JVMTI_EVENT_CLASS_PREPARE,
+    JVMTI_EVENT_CLASS_FILE_LOAD_HOOK,
+    JVMTI_EVENT_THREAD_START,
+    JVMTI_EVENT_THREAD_END,
+    JVMTI_EVENT_DYNAMIC_CODE_GENERATED,
+    JVMTI_EVENT_COMPILED_METHOD_LOAD,
+    JVMTI_EVENT_COMPILED_METHOD_UNLOAD,
+};
 
 // The functions below return an empty string, or one line that says what is wrong.
 
@@ -163,6 +182,51 @@ std::string Start(JavaVM* vm, const char* text) {
   return EnableEvents(agent);
 }
 
+// What the agent would have seen had it been there from the start: classes, code and threads.
+std::string CatchUp(Agent* a, JNIEnv* env) {
+  a->redefines = true;  // a class may have been, and no event described the frames of its old version
+  PublishLoaded(*a, env);
+  std::string error = a->service_thread.Begin(a->jvmti);
+  if (!error.empty()) return error;
+  MaySafepoint();
+  if (a->jvmti->GenerateEvents(JVMTI_EVENT_DYNAMIC_CODE_GENERATED) != JVMTI_ERROR_NONE) return "this JVM does not show its stubs";
+  error = a->adoption.Run(env);
+  if (error.empty()) a->Ready();
+  return error;
+}
+
+// Ends what CatchUp and EnableEvents have begun. The JVM keeps the library.
+void Stop(JNIEnv* env) {
+  EndAgent(env);
+  for (const jvmtiEvent event : kEvents) agent->jvmti->SetEventNotificationMode(JVMTI_DISABLE, event, nullptr);
+  ReleaseSignal(*agent);
+}
+
+// Begins or ends the agent in a JVM that runs.
+std::string Attach(JavaVM* vm, const char* text) {
+  JNIEnv* env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK) return "the attaching thread is not the JVM's";
+  if (text != nullptr && std::string_view(text) == kStop) {
+    if (agent == nullptr || agent->Ended()) return "the agent does not run";
+    Stop(env);
+    return "";
+  }
+  if (agent != nullptr) return "the agent is in this JVM already: load a copy of its library";
+  Options wanted;
+  if (ParseOptions(text != nullptr ? text : "", &wanted).empty() && NeedsMethods(wanted)) {
+    return "a JVM that runs cannot be instrumented: only asgct-gst-bracket, edges and liveness can be checked";
+  }
+  const std::string error = Start(vm, text);
+  return error.empty() ? CatchUp(agent, env) : error;
+}
+
+// Where an error is not printed among what somebody's program prints: in the log, if there is a folder for it.
+void LogError(const char* text, const std::string& error) {
+  Options given;
+  ParseOptions(text != nullptr ? text : "", &given);
+  if (!given.out.empty() && OpenLog(given.out + "/agent.log").empty()) Log(error);
+}
+
 }  // namespace
 }  // namespace misstep
 
@@ -177,4 +241,11 @@ extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*)
     return JNI_ERR;
   }
   return JNI_OK;
+}
+
+extern "C" JNIEXPORT jint JNICALL Agent_OnAttach(JavaVM* vm, char* options, void*) {
+  const std::string error = misstep::Attach(vm, options);
+  if (error.empty()) return JNI_OK;
+  misstep::LogError(options, error);
+  return JNI_ERR;
 }

@@ -177,6 +177,18 @@ void PublishClass(State& state, JNIEnv* env, jclass klass, When when) {
   Free(state.jvmti, methods);
 }
 
+void PublishLoaded(State& state, JNIEnv* env) {
+  jint count = 0;
+  jclass* classes = nullptr;
+  MaySafepoint();
+  if (state.jvmti->GetLoadedClasses(&count, &classes) != JVMTI_ERROR_NONE) return;
+  for (jint i = 0; i < count; i++) {
+    PublishClass(state, env, classes[i], When::kAfterwards);
+    env->DeleteLocalRef(classes[i]);
+  }
+  state.jvmti->Deallocate(reinterpret_cast<unsigned char*>(classes));
+}
+
 void WriteRedefined(State& state, JNIEnv* env) {
   // Once by JFR, once by the program. One that changes again and again may do so right now: to ask for its methods then
   // may crash the JVM (17 in jvmti_GetClassMethods).

@@ -22,6 +22,9 @@ enum class When { kPrepare, kAfterwards };
 // Publishes the methods of a prepared class, or of one that is redefined, to the method table. Calls JVMTI and JNI.
 void PublishClass(State& state, JNIEnv* env, jclass klass, When when);
 
+// Publishes the classes that are loaded already.
+void PublishLoaded(State& state, JNIEnv* env);
+
 // Writes the code of redefined classes, as it is by now, to sites.bin. To be called when the JVM shuts down.
 void WriteRedefined(State& state, JNIEnv* env);
 

@@ -12,10 +12,13 @@ struct State;
 constexpr uint64_t kLostNanos = 500'000'000;  // a signal that was not handled after this time is lost
 
 // Which ticket a signal is for: the low bits of its value, the ticket's sequence number above them.
-enum class SignalFor : uint64_t { kSample, kBracketFirst, kBracketSecond };
+enum class SignalFor : uint64_t { kSample, kBracketFirst, kBracketSecond, kAdoption };
 constexpr int kSignalForBits = 2;
 
 enum class Sent : uint8_t { kYes, kThreadEnded, kRefused };
+
+// Sends a thread the agent's signal. Returns false if the kernel refused.
+bool SendSignal(const State& state, int32_t tid, SignalFor what, uint64_t sequence);
 
 // Sends the signal that fills an idle ticket of this slot; counted as sent unless the thread has ended. Only one signal
 // may be pending for a thread: a pending one of the same number would swallow the next. A ticket whose signal the

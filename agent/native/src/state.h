@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 
+#include "adoption.h"
 #include "asgct.h"
 #include "code_map.h"
 #include "edges.h"
@@ -46,6 +47,7 @@ struct State {
   DeoptStubs deopt_stubs;
   Perturber perturber;
   Threads threads{options, perturber};
+  Adoption adoption{*this};
   VirtualShadows virtual_shadows;
   jfieldID shadow_field = nullptr;  // Thread.misstepShadow
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.

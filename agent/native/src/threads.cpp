@@ -23,6 +23,7 @@ namespace {
 // initial-exec (CMakeLists.txt): the handler must not allocate thread-local storage lazily.
 thread_local Slot* current_slot = nullptr;
 thread_local bool excluded = false;
+thread_local volatile sig_atomic_t attaching = 0;
 
 // Ends the slot of a thread that ends without a ThreadEnd event: with -XX:-VMContinuations virtual threads are platform
 // threads without events. A thread that is still attached may detach in its own destructor, which posts the event.
@@ -97,9 +98,9 @@ bool Allocate(Slot* slot, uint32_t depth) {
   return true;
 }
 
-StackBounds OwnStack() {
+StackBounds StackOf(pthread_t thread) {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
+  if (pthread_getattr_np(thread, &attributes) != 0) return {};
   void* low = nullptr;
   size_t size = 0;
   const bool known = pthread_attr_getstack(&attributes, &low, &size) == 0;
@@ -108,7 +109,20 @@ StackBounds OwnStack() {
   return {.low = reinterpret_cast<uint64_t>(low), .end = reinterpret_cast<uint64_t>(low) + size};
 }
 
+int32_t OwnTid() { return static_cast<int32_t>(syscall(SYS_gettid)); }
+
 }  // namespace
+
+std::string ThreadName(jvmtiEnv* jvmti, JNIEnv* env, jthread thread) {
+  jvmtiThreadInfo info = {};
+  MaySafepoint();
+  if (jvmti->GetThreadInfo(thread, &info) != JVMTI_ERROR_NONE) return "";
+  std::string name = info.name != nullptr ? info.name : "";
+  jvmti->Deallocate(reinterpret_cast<unsigned char*>(info.name));
+  if (info.thread_group != nullptr) env->DeleteLocalRef(info.thread_group);
+  if (info.context_class_loader != nullptr) env->DeleteLocalRef(info.context_class_loader);
+  return name;
+}
 
 Slot* Threads::Current() { return current_slot; }
 
@@ -131,8 +145,8 @@ bool Threads::MakeTimer(Slot* slot) const {
   return false;
 }
 
-Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name) {
-  if (excluded) return nullptr;
+// A slot in which all is in place except what only its thread knows.
+Slot* Threads::Fresh(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name) {
   Slot* slot = nullptr;
   {
     const WriteLock lock(mutex_);
@@ -164,9 +178,9 @@ Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string n
   slot->shadow[MISSTEP_SHADOW_SELF / 8] = base;
   slot->shadow[MISSTEP_SHADOW_LIMIT / 8] =
       base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
-  slot->tid = static_cast<int32_t>(syscall(SYS_gettid));
+  slot->tid = 0;
   slot->env = env;
-  slot->stack = OwnStack();
+  slot->stack = {};
   slot->busy = 0;
   slot->bracket.thread = nullptr;
   slot->bottom = 0;
@@ -177,7 +191,6 @@ Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string n
   slot->chosen.store(Matches(options_.thread_pattern, name), std::memory_order_relaxed);
   slot->name = std::move(name);
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);
-  slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
   // The handler touches these pages: have them there before the first signal.
   for (const Ticket& t : std::span(slot->tickets).first(kWarmTickets)) {
     *reinterpret_cast<volatile uint64_t*>(t.frames) = 0;
@@ -185,16 +198,57 @@ Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string n
   }
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.first.frames) = 0;
   *reinterpret_cast<volatile uint64_t*>(slot->bracket.second.frames) = 0;
-  if (perturber_.on()) perturber_.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
   slot->turn.ticks = 0;
   slot->turn.cpu_nanos = 0;
   slot->turn.random = NextRandom(&slot->random);
-  slot->turn.has_timer = UsesTurns(options_) && MakeTimer(slot);
+  slot->turn.has_timer = false;
   Assert(2, [&] { return NoSignal(*slot) && !slot->bracket.walking; });
-  EndWithThread(slot);
-  current_slot = slot;
-  slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
   return slot;
+}
+
+Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name) {
+  if (excluded) return nullptr;
+  attaching = 1;
+  Slot* slot = Fresh(env, vm, status, std::move(name));
+  if (slot != nullptr) {
+    slot->tid = OwnTid();
+    slot->stack = StackOf(pthread_self());
+    slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
+    if (perturber_.on()) perturber_.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
+    slot->turn.has_timer = UsesTurns(options_) && MakeTimer(slot);
+    EndWithThread(slot);
+    current_slot = slot;
+    slot->state.store(SlotState::kActive, std::memory_order_seq_cst);
+  }
+  attaching = 0;
+  return slot;
+}
+
+Slot* Threads::Reserve(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name) {
+  Slot* slot = Fresh(env, vm, status, std::move(name));
+  if (slot != nullptr) slot->sending.store(true, std::memory_order_seq_cst);
+  return slot;
+}
+
+bool Threads::MayTake() { return current_slot == nullptr && !excluded && attaching == 0; }
+
+void Threads::Take(Slot* slot) {
+  slot->tid = OwnTid();
+  current_slot = slot;
+}
+
+// Rule 2, as in End: the thread does not end before sending is false, so that it and its stack exist here.
+void Threads::Activate(Slot* slot, pthread_t thread) {
+  slot->stack = StackOf(thread);
+  slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
+  SlotState fresh = SlotState::kFree;
+  slot->state.compare_exchange_strong(fresh, SlotState::kActive, std::memory_order_seq_cst);
+  slot->sending.store(false, std::memory_order_seq_cst);
+}
+
+void Threads::Release(Slot* slot) {
+  slot->sending.store(false, std::memory_order_seq_cst);
+  slot->state.store(SlotState::kDead, std::memory_order_release);
 }
 
 void Threads::End() {

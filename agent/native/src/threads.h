@@ -6,6 +6,7 @@
 
 #include <jni.h>
 #include <jvmti.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <csignal>
@@ -173,6 +174,9 @@ inline bool HasThread(const Slot& slot) {
   return s == SlotState::kActive || s == SlotState::kEnding;
 }
 
+// The name of a thread, empty if the JVM does not give it.
+std::string ThreadName(jvmtiEnv* jvmti, JNIEnv* env, jthread thread);
+
 // Number of entries that a shadow buffer can hold.
 inline uint64_t ShadowCapacity(const uint64_t* buffer) {
   const uint64_t base = reinterpret_cast<uint64_t>(buffer) + MISSTEP_SHADOW_HEADER;
@@ -191,6 +195,17 @@ class Threads {
 
   // Gives the calling thread a slot; vm is null in tests without one. Returns nullptr if no slot or no memory is left.
   Slot* Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name);
+  // As Attach, for another thread, of which env is the JNIEnv: nothing is signalled by the slot, nor does its thread end
+  // after Take, until Activate or Release. See adoption.h.
+  Slot* Reserve(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name);
+  // Whether the calling thread may take a reserved slot: it has none, and is about to get none. Async-signal-safe.
+  static bool MayTake();
+  // The calling thread takes a slot that was reserved for it. Async-signal-safe.
+  static void Take(Slot* slot);
+  // Completes a slot that this thread has taken, unless the thread ends.
+  void Activate(Slot* slot, pthread_t thread);
+  // Frees a reserved slot that no thread has taken.
+  static void Release(Slot* slot);
   // Ends the calling thread's slot: afterwards no signal of the sampler is pending for it, and the handler does
   // nothing.
   void End();
@@ -208,6 +223,7 @@ class Threads {
 
  private:
   bool MakeTimer(Slot* slot) const;
+  Slot* Fresh(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name);
 
   const Options& options_;
   Perturber& perturber_;

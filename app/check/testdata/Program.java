@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.Arrays;
 
-/** Works for some milliseconds, and ends as its arguments say: MILLIS, then exit CODE, echo, crash or wait. */
+/** Works for some milliseconds, and ends as its arguments say: MILLIS, then exit CODE, echo, crash or wait; works says that it works. */
 public class Program {
   static long fib(int n) {
     return n < 2 ? n : fib(n - 1) + fib(n - 2);
@@ -10,6 +10,9 @@ public class Program {
   public static void main(String[] args) throws Exception {
     long end = System.nanoTime() + Long.parseLong(args[0]) * 1000000;
     long sum = 0;
+    if (args[1].equals("works")) {
+      System.out.println("works");
+    }
     while (System.nanoTime() < end) {
       sum += fib(18) + new ArrayList<>(Arrays.asList(args)).hashCode();
     }
