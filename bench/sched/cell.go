@@ -3,16 +3,23 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"misstep/workloads/races"
 )
 
-// scxChaos is the strategy of a cell that runs under the other project's scheduler instead of Misstep's.
-const scxChaos = "scx_chaos"
+// The strategies of cells that run under the other project's scheduler instead of Misstep's; scxFlags tells them apart.
+const (
+	scxChaos = "scx_chaos"
+	scxSlow  = "scx_chaos_slow"
+)
 
 // The races whose windows are instructions, in C and in Java.
 var racesC, racesJava = names(races.Instant, false), names(races.Instant, true)
+
+// The periodic races, in the same order.
+var periodicC, periodicJava = names(races.Periodic, false), names(races.Periodic, true)
 
 // names returns those of the races in Java, or of those in C.
 func names(all []races.Race, java bool) (out []string) {
@@ -27,6 +34,9 @@ func names(all []races.Race, java bool) (out []string) {
 // mainStrategies are the strategies that the goals compare.
 var mainStrategies = []string{"chaos", "none", scxChaos}
 
+// periodicStrategies are those that are compared on periodic races.
+var periodicStrategies = append(slices.Clone(mainStrategies), scxSlow)
+
 const (
 	// seeds is the number of seeds of each race and strategy. The strategy was tuned on other seeds.
 	seeds     = 10
@@ -34,6 +44,8 @@ const (
 	// A race gives up after so many iterations or seconds of the guest's clock; the cell is censored there.
 	cellIterations = 5000
 	cellSeconds    = 1
+	// Iterations of periodic races are a thousand times as long.
+	periodicSeconds = 5
 )
 
 // cell is one measurement: one race under one strategy with one seed.
@@ -47,14 +59,26 @@ type cell struct {
 
 func (c cell) isJava() bool { return races.Race{Name: c.Race}.Java() }
 
-// cellsOf lists the cells of some strategies in order of importance: all races with one seed, then with the next.
-func cellsOf(strategies []string) []cell {
-	var all []cell
-	for _, these := range [][]string{racesC, racesJava} {
+// cellsOf lists the cells of the races of instants under some strategies.
+func cellsOf(strategies []string) []cell { return cellsFor(racesC, racesJava, cellSeconds, strategies) }
+
+// periodicCells lists those of the periodic races.
+func periodicCells(strategies []string) []cell {
+	return cellsFor(periodicC, periodicJava, periodicSeconds, strategies)
+}
+
+// allCells lists both.
+func allCells(strategies []string) []cell {
+	return slices.Concat(cellsOf(strategies), periodicCells(strategies))
+}
+
+// cellsFor lists cells in order of importance: all races with one seed, then with the next.
+func cellsFor(c, java []string, limit int, strategies []string) (all []cell) {
+	for _, these := range [][]string{c, java} {
 		for seed := range uint64(seeds) {
 			for _, strategy := range strategies {
 				for _, race := range these {
-					all = append(all, cell{race, strategy, firstSeed + seed, cellIterations, cellSeconds})
+					all = append(all, cell{race, strategy, firstSeed + seed, cellIterations, limit})
 				}
 			}
 		}

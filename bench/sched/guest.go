@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,12 +75,13 @@ func (c cell) command() []string {
 func runCell(ctx context.Context, c cell) result {
 	ctx, cancel := context.WithTimeout(ctx, cellLimit)
 	defer cancel()
-	if c.Strategy != scxChaos {
+	flags, other := scxFlags[c.Strategy]
+	if !other {
 		return runOurs(ctx, c, bpf.Options{Perturbation: schedule.Perturbation{Strategy: c.Strategy, Seed: c.Seed}})
 	}
 	r := result{cell: c}
 	var output bytes.Buffer
-	if err := runScxChaos(ctx, c.command(), &output); err != nil {
+	if err := runScxChaos(ctx, flags, c.command(), &output); err != nil {
 		r.Trouble = err.Error()
 		return r
 	}
@@ -112,15 +114,19 @@ func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 	return r
 }
 
-// scxFlags enable random delays, without which scx_chaos does nothing; they are those of its README's example.
-var scxFlags = []string{"--random-delay-frequency", "0.1", "--random-delay-min-us", "100", "--random-delay-max-us", "1000"}
+// scxFlags enable random delays, without which scx_chaos does nothing, by strategy: those of its README's example, and those at the
+// scale of periodic races, the plain policy that chaos is compared with.
+var scxFlags = map[string][]string{
+	scxChaos: {"--random-delay-frequency", "0.1", "--random-delay-min-us", "100", "--random-delay-max-us", "1000"},
+	scxSlow:  {"--random-delay-frequency", "0.2", "--random-delay-min-us", "1000", "--random-delay-max-us", "10000"},
+}
 
 // runScxChaos runs a command under scx_chaos. It starts its program before it is attached, so the program waits for that, to
 // scx_chaos's advantage. Its exit code does not depend on the program's.
-func runScxChaos(ctx context.Context, command []string, output *bytes.Buffer) error {
+func runScxChaos(ctx context.Context, flags, command []string, output *bytes.Buffer) error {
 	const wait = `until grep -q enabled /sys/kernel/sched_ext/state; do usleep 1000; done; "$@"; ` +
 		`echo "left $(cat /sys/kernel/sched_ext/state)"`
-	args := append(append([]string{}, scxFlags...), "--", "/bin/sh", "-c", wait, "sh")
+	args := append(slices.Clone(flags), "--", "/bin/sh", "-c", wait, "sh")
 	cmd := exec.CommandContext(ctx, guestScx, append(args, command...)...)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.WaitDelay = time.Second

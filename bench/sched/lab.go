@@ -77,7 +77,7 @@ func newLab(ctx context.Context) (*lab, error) {
 		return nil, err
 	}
 	l.replays = l.policy + places
-	for _, race := range racesC {
+	for _, race := range slices.Concat(racesC, periodicC) {
 		if l.digests[race], err = digest(filepath.Join(l.races, race)); err != nil {
 			return nil, err
 		}
@@ -86,7 +86,7 @@ func newLab(ctx context.Context) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, race := range racesJava {
+	for _, race := range slices.Concat(racesJava, periodicJava) {
 		own, err := digest(filepath.Join(l.races, "java", race+".class"))
 		if err != nil {
 			return nil, err
@@ -145,8 +145,8 @@ func digest(path string) (string, error) {
 // fingerprint returns a digest of everything that a cell's result depends on besides the cell.
 func (l *lab) fingerprint(c cell) string {
 	by := l.policy
-	if c.Strategy == scxChaos {
-		by = fmt.Sprint(scxVersion, scxFlags)
+	if flags, other := scxFlags[c.Strategy]; other {
+		by = fmt.Sprint(scxVersion, flags)
 	}
 	sum := sha256.Sum256([]byte(by + " " + l.digests[c.Race] + " " + l.kernel.Release))
 	return hex.EncodeToString(sum[:8])
@@ -220,15 +220,15 @@ func (l *lines) Write(b []byte) (int, error) {
 
 var _ io.Writer = (*lines)(nil)
 
-// cells measures the cells that are not in the store yet: the races in C first, then those in Java.
-func (l *lab) cells(ctx context.Context, s *store, strategies []string) error {
+// cells measures those cells that are not in the store yet: the races in C first, then those in Java.
+func (l *lab) cells(ctx context.Context, s *store, all []cell) error {
 	for _, java := range []bool{false, true} {
 		if java && l.java == "" {
 			logf("skipping the races in Java: JAVA_HOME is not set")
 			continue
 		}
 		var left []cell
-		for _, c := range cellsOf(strategies) {
+		for _, c := range all {
 			if _, known := s.result(l, c); !known && c.isJava() == java && l.measures(c.Race) {
 				left = append(left, c)
 			}

@@ -58,20 +58,21 @@ type step struct {
 func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
 	steps := []step{
 		{"overhead", func(ctx context.Context) error { return l.overhead(ctx, s) }},
-		{"cells", func(ctx context.Context) error { return l.cells(ctx, s, mainStrategies) }},
+		{"cells", func(ctx context.Context) error { return l.cells(ctx, s, cellsOf(mainStrategies)) }},
+		{"periodic", func(ctx context.Context) error { return l.cells(ctx, s, periodicCells(periodicStrategies)) }},
 		{"again", func(ctx context.Context) error { return l.again(ctx, s) }},
 		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s) }},
 		{"logs", func(ctx context.Context) error { return l.logs(ctx, s) }},
-		{"others", func(ctx context.Context) error { return l.cells(ctx, s, otherStrategies()) }},
+		{"others", func(ctx context.Context) error { return l.cells(ctx, s, allCells(otherStrategies())) }},
 	}
 	if strategies != "" {
-		names, known := strings.Split(strategies, ","), append(otherStrategies(), mainStrategies...)
+		names, known := strings.Split(strategies, ","), append(otherStrategies(), periodicStrategies...)
 		for _, name := range names {
 			if !slices.Contains(known, name) {
 				return nil, fmt.Errorf("STRATEGIES=%s: no strategy %q; there are %s", strategies, name, strings.Join(known, ", "))
 			}
 		}
-		return []step{{"cells", func(ctx context.Context) error { return l.cells(ctx, s, names) }}}, nil
+		return []step{{"cells", func(ctx context.Context) error { return l.cells(ctx, s, allCells(names)) }}}, nil
 	}
 	if only == "" {
 		return steps, nil
@@ -113,7 +114,7 @@ func host(ctx context.Context) error {
 	var reached string
 	if races := os.Getenv("RACES"); races != "" {
 		l.only = strings.Split(races, ",")
-		known := slices.Concat(racesC, racesJava)
+		known := slices.Concat(racesC, racesJava, periodicC, periodicJava)
 		for _, name := range l.only {
 			if !slices.Contains(known, name) {
 				return fmt.Errorf("RACES=%s: no race %q; there are %s", races, name, strings.Join(known, ", "))

@@ -7,11 +7,12 @@ import (
 
 	"misstep/bench"
 	"misstep/schedule"
+	"misstep/workloads/races"
 )
 
 func otherStrategies() (names []string) {
 	for _, s := range schedule.Strategies() {
-		if !slices.Contains(mainStrategies, s.Name) {
+		if !slices.Contains(periodicStrategies, s.Name) {
 			names = append(names, s.Name)
 		}
 	}
@@ -68,7 +69,7 @@ func (e estimate) String() string {
 
 func figureOf(l *lab, s *store, race, strategy string) (figure, bool) {
 	f := figure{Race: race, Strategy: strategy}
-	for _, c := range cellsOf([]string{strategy}) {
+	for _, c := range allCells([]string{strategy}) {
 		if c.Race != race {
 			continue
 		}
@@ -99,14 +100,14 @@ func report(l *lab, s *store) bench.Report {
 	r := bench.Report{Name: "sched"}
 	table := bench.Table{
 		Title: fmt.Sprintf("time to the bug in virtual time: medians with intervals of 95 %% (runs end after %d iterations or "+
-			"%d s)", cellIterations, cellSeconds),
+			"%d s, those of periodic races %d s)", cellIterations, cellSeconds, periodicSeconds),
 		Columns: []string{"race", "strategy", "found", "iterations", "virtual seconds", "p (sooner than scx_chaos)"},
 	}
 	figures := map[[2]string]figure{}
 	var rows []figure
-	for _, race := range slices.Concat(racesC, racesJava) {
+	for _, race := range slices.Concat(racesC, racesJava, periodicC, periodicJava) {
 		peer, _ := figureOf(l, s, race, scxChaos)
-		for _, strategy := range slices.Concat(mainStrategies, otherStrategies()) {
+		for _, strategy := range slices.Concat(periodicStrategies, otherStrategies()) {
 			f, ok := figureOf(l, s, race, strategy)
 			if !ok {
 				continue
@@ -132,6 +133,7 @@ func report(l *lab, s *store) bench.Report {
 	}
 	r.Tables = append(r.Tables, table)
 	r.Goals = append(r.Goals, timeGoals(figures)...)
+	r.Goals = append(r.Goals, periodicGoals(figures)...)
 	overhead, costs := overheadGoals(l, s)
 	r.Tables = append(r.Tables, overhead)
 	r.Goals = append(r.Goals, costs...)
@@ -189,6 +191,41 @@ func timeGoals(figures map[[2]string]figure) []bench.Goal {
 			Measured: mean(seconds), Unit: "× seconds", AtLeast: true,
 		},
 	}
+}
+
+// periodicGoals are about the races that were judged on: those that chaos hits with nine of ten seeds, and the races together.
+func periodicGoals(figures map[[2]string]figure) (goals []bench.Goal) {
+	of := map[races.Set]float64{races.Tune: 0, races.Judge: 0}
+	complete := map[races.Set]bool{races.Tune: true, races.Judge: true}
+	runs, quiet := 0, 0
+	for _, race := range races.Periodic {
+		f := figures[[2]string{race.Name, "chaos"}]
+		if f.Runs < seeds {
+			complete[race.Set] = false
+		}
+		if 10*f.Found >= 9*seeds {
+			of[race.Set]++
+		}
+		none := figures[[2]string{race.Name, "none"}]
+		runs, quiet = runs+none.Runs, quiet+none.Found
+	}
+	for _, set := range []races.Set{races.Judge, races.Tune} {
+		hit := of[set]
+		if !complete[set] {
+			hit = math.NaN() // the table has what was measured
+		}
+		goals = append(goals, bench.Goal{
+			Name: fmt.Sprintf("periodic races to %s on that chaos hits with 9 of 10 seeds within %d s", set, periodicSeconds),
+			Goal: 8, Measured: hit, Unit: "races", AtLeast: true,
+		})
+	}
+	under := math.NaN()
+	if runs > 0 {
+		under = float64(quiet)
+	}
+	return append(goals, bench.Goal{
+		Name: fmt.Sprintf("periodic bugs found in %d runs under none", runs), Goal: 0, Measured: under, Unit: "bugs",
+	})
 }
 
 func overheadGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
