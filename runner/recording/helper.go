@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -147,13 +148,20 @@ func (h Helper) box(path string) (*sandbox.Box, error) {
 	return s.Box(sandbox.Needs{Read: append(h.Reads(), path), Override: true}), nil
 }
 
-// arguments of the JVM. Recordings are small, so that C1 alone and the serial collector are faster than the defaults.
+// largeRecording is the size of a file, in bytes, from which C2 saves more than it costs: some four seconds of CPU time.
+const largeRecording = 128 << 20
+
+// arguments of the JVM. Most recordings are small, so that C1 alone and the serial collector are faster than the defaults.
 func (h Helper) arguments(file string, limits Limits) []string {
-	return []string{
+	options := []string{
 		"-Xmx" + strconv.FormatInt(limits.HeapBytes, 10), "-XX:MaxMetaspaceSize=64m", "-XX:ReservedCodeCacheSize=32m",
-		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-jar", h.Jar,
-		file, strconv.FormatInt(limits.ChunkBytes, 10), strconv.Itoa(limits.Frames), strconv.FormatInt(limits.OutputBytes, 10),
+		"-XX:+UseSerialGC", "-XX:-UsePerfData",
 	}
+	if info, err := os.Stat(file); err != nil || info.Size() < largeRecording {
+		options = append(options, "-XX:TieredStopAtLevel=1")
+	}
+	return append(options, "-jar", h.Jar,
+		file, strconv.FormatInt(limits.ChunkBytes, 10), strconv.Itoa(limits.Frames), strconv.FormatInt(limits.OutputBytes, 10))
 }
 
 func usageOf(cmd *exec.Cmd) Usage {

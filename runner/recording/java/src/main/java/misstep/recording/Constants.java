@@ -25,7 +25,7 @@ final class Constants implements Values.Visitor {
     this.out = out;
     this.tables = tables;
     this.metadata = new Metadata(chunk, size, header.metadata());
-    this.values = new Values(metadata, this);
+    this.values = new Values(this);
     this.pools = new Pools(metadata, out, tables);
     this.times = new EventTimes(header);
   }

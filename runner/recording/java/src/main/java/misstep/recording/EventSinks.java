@@ -68,9 +68,10 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
       index.put(fields.get(i).getIdentifier(), i);
     }
     IEventSink sink = sink(type, new Fields(index));
+    long[] count = summary.type(type);
     return values -> {
       read++;
-      summary.event(type);
+      count[0]++;
       sink.addEvent(values);
     };
   }
@@ -84,7 +85,7 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
       case JVM -> values -> jvm(fields, values);
       case Summary.DATA_LOSS -> values -> summary.lostBytes(fields.number(values, "amount"));
       case Summary.SAMPLES_LOST -> values -> lost(fields, values);
-      default -> fields.has("stackTrace") ? values -> event(type, fields, values) : values -> {};
+      default -> fields.has("stackTrace") ? sampled(type, fields) : values -> {};
     };
   }
 
@@ -113,22 +114,36 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
         .end('L');
   }
 
-  private void event(String type, Fields fields, Object[] values) {
-    int number = typeNumber(type);
-    int thread = tables.thread(fields.thread(values));
-    int trace =
-        tables.trace(fields.get(values, "stackTrace") instanceof IMCStackTrace t ? t : null);
-    int state = tables.string(fields.string(values, "state"));
-    out.unsigned(number)
-        .signed(fields.start(values) - header.startNanos())
-        .unsigned(fields.nanos(values, "duration"))
-        .unsigned(fields.nanos(values, "samplingPeriod"))
-        .unsigned(thread)
-        .unsigned(trace)
-        .unsigned(state)
-        .unsigned(fields.truth(values, "biased") << 2 | fields.truth(values, "failed"))
-        .end('E');
-    summary.withTrace();
+  /** Writes the events of a type with stack traces; where their fields are is looked up once. */
+  private IEventSink sampled(String type, Fields fields) {
+    int threadAt = fields.at(fields.threadName());
+    int traceAt = fields.at("stackTrace");
+    int stateAt = fields.at("state");
+    int startAt = fields.at("startTime");
+    int durationAt = fields.at("duration");
+    int periodAt = fields.at("samplingPeriod");
+    int biasedAt = fields.at("biased");
+    int failedAt = fields.at("failed");
+    return values -> {
+      int number = typeNumber(type);
+      int thread =
+          tables.thread(Fields.get(values, threadAt) instanceof IMCThread t ? t : null);
+      int trace =
+          tables.trace(Fields.get(values, traceAt) instanceof IMCStackTrace t ? t : null);
+      int state = tables.string(Fields.get(values, stateAt) instanceof String s ? s : null);
+      out.unsigned(number)
+          .signed(Fields.in(UnitLookup.EPOCH_NS, Fields.get(values, startAt)) - header.startNanos())
+          .unsigned(Fields.nanos(Fields.get(values, durationAt)))
+          .unsigned(Fields.nanos(Fields.get(values, periodAt)))
+          .unsigned(thread)
+          .unsigned(trace)
+          .unsigned(state)
+          .unsigned(
+              Fields.truth(Fields.get(values, biasedAt)) << 2
+                  | Fields.truth(Fields.get(values, failedAt)))
+          .end('E');
+      summary.withTrace();
+    };
   }
 
   private int typeNumber(String type) {
@@ -148,29 +163,38 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
       return index.containsKey(name);
     }
 
+    /** Returns where a field is among the values, -1 for none. */
+    int at(String name) {
+      return index.getOrDefault(name, -1);
+    }
+
+    static Object get(Object[] values, int at) {
+      return at < 0 ? null : values[at];
+    }
+
     Object get(Object[] values, String name) {
-      Integer i = index.get(name);
-      return i == null ? null : values[i];
+      return get(values, at(name));
     }
 
     String string(Object[] values, String name) {
       return get(values, name) instanceof String s ? s : null;
     }
 
-    /** Returns the thread whose stack an event has: samplers say it in a field of its own. */
+    /** Returns the field of the thread whose stack an event has: samplers have one of their own. */
+    String threadName() {
+      return has("sampledThread") ? "sampledThread" : "eventThread";
+    }
+
     IMCThread thread(Object[] values) {
-      return get(values, has("sampledThread") ? "sampledThread" : "eventThread")
-              instanceof IMCThread t
-          ? t
-          : null;
+      return get(values, threadName()) instanceof IMCThread t ? t : null;
     }
 
     long start(Object[] values) {
       return in(UnitLookup.EPOCH_NS, get(values, "startTime"));
     }
 
-    long nanos(Object[] values, String name) {
-      return Math.max(0, in(UnitLookup.NANOSECOND, get(values, name)));
+    static long nanos(Object value) {
+      return Math.max(0, in(UnitLookup.NANOSECOND, value));
     }
 
     long number(Object[] values, String name) {
@@ -182,11 +206,11 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
     }
 
     /** Returns 0 where the type lacks the field, 1 for false, 2 for true. */
-    int truth(Object[] values, String name) {
-      return get(values, name) instanceof Boolean b ? b ? 2 : 1 : 0;
+    static int truth(Object value) {
+      return value instanceof Boolean b ? b ? 2 : 1 : 0;
     }
 
-    private static long in(IUnit unit, Object value) {
+    static long in(IUnit unit, Object value) {
       return value instanceof IQuantity q ? q.clampedLongValueIn(unit) : 0;
     }
   }

@@ -22,11 +22,62 @@ final class Metadata {
     VIRTUAL
   }
 
+  /** How a primitive value is written. */
+  enum Form {
+    BOOLEAN,
+    BYTE,
+    INTEGER,
+    FLOAT,
+    DOUBLE,
+    STRING,
+    NONE
+  }
+
   /** A field of a type; {@code pooled}: its value is the id of a constant of its type. */
-  record Field(String name, long type, boolean pooled, boolean array, Role role) {}
+  static final class Field {
+    private final String name;
+    private final long type;
+    private final boolean pooled;
+    private final boolean array;
+    private final Role role;
+    private Type of;
+
+    Field(String name, long type, boolean pooled, boolean array, Role role) {
+      this.name = name;
+      this.type = type;
+      this.pooled = pooled;
+      this.array = array;
+      this.role = role;
+    }
+
+    String name() {
+      return name;
+    }
+
+    long type() {
+      return type;
+    }
+
+    boolean pooled() {
+      return pooled;
+    }
+
+    boolean array() {
+      return array;
+    }
+
+    Role role() {
+      return role;
+    }
+
+    /** Returns its type, null where the metadata lacks it. */
+    Type of() {
+      return of;
+    }
+  }
 
   /** A type: an event, a constant, or a primitive, which has no fields. */
-  record Type(long id, String name, List<Field> fields) {}
+  record Type(long id, String name, List<Field> fields, Form form) {}
 
   private final Map<Long, Type> types = new HashMap<>();
   private final Cursor cursor;
@@ -53,6 +104,7 @@ final class Metadata {
       strings[i] = Values.string(cursor);
     }
     element(null, 0);
+    types.values().forEach(type -> type.fields().forEach(field -> field.of = type(field.type())));
   }
 
   /** Returns a type, null for an unknown id. */
@@ -72,7 +124,8 @@ final class Metadata {
     }
     Type type = parent;
     if ("class".equals(name)) {
-      type = new Type(number(attributes.get("id")), attributes.get("name"), new ArrayList<>());
+      String typeName = attributes.get("name");
+      type = new Type(number(attributes.get("id")), typeName, new ArrayList<>(), form(typeName));
       types.put(type.id(), type);
     } else if ("field".equals(name) && parent != null) {
       parent.fields().add(field(parent, attributes));
@@ -80,6 +133,18 @@ final class Metadata {
     for (int left = cursor.count(); left > 0; left--) {
       element(type, depth + 1);
     }
+  }
+
+  private static Form form(String name) {
+    return switch (String.valueOf(name)) {
+      case "boolean" -> Form.BOOLEAN;
+      case "byte" -> Form.BYTE;
+      case "char", "short", "int", "long" -> Form.INTEGER;
+      case "float" -> Form.FLOAT;
+      case "double" -> Form.DOUBLE;
+      case "java.lang.String" -> Form.STRING;
+      default -> Form.NONE;
+    };
   }
 
   private Field field(Type owner, Map<String, String> attributes) {

@@ -28,7 +28,7 @@ final class Same {
     this.size = size;
     this.metadata = metadata;
     this.definitions = definitions;
-    this.skip = new Values(metadata, new Ignoring());
+    this.skip = new Values(new Ignoring());
   }
 
   /** Returns the fields in which two constants of a type differ, "value" where it has none. */

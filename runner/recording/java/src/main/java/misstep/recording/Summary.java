@@ -10,7 +10,7 @@ final class Summary {
 
   static final String SAMPLES_LOST = "jdk.CPUTimeSamplesLost";
 
-  private final Map<String, Long> counts = new TreeMap<>();
+  private final Map<String, long[]> counts = new TreeMap<>();
   private long chunks;
   private long errors;
   private long events;
@@ -25,12 +25,9 @@ final class Summary {
     errors++;
   }
 
-  void type(String name) {
-    counts.putIfAbsent(name, 0L);
-  }
-
-  void event(String type) {
-    counts.merge(type, 1L, Long::sum);
+  /** Returns the count of the events of a type, which its reader increases. */
+  long[] type(String name) {
+    return counts.computeIfAbsent(name, n -> new long[1]);
   }
 
   void withTrace() {
@@ -49,8 +46,8 @@ final class Summary {
   void write(StreamWriter out, boolean complete) {
     counts.forEach(
         (type, count) -> {
-          if (count > 0) {
-            out.string(type).unsigned(count).endWithinReserve('N');
+          if (count[0] > 0) {
+            out.string(type).unsigned(count[0]).endWithinReserve('N');
           }
         });
     out.unsigned(complete ? 1 : 0)

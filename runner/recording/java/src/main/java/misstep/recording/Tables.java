@@ -40,6 +40,8 @@ final class Tables implements IConstantPoolExtension {
   private final Map<IMCStackTrace, Integer> traces = new IdentityHashMap<>();
 
   private LongMap virtual = new LongMap();
+  private String last;
+  private int lastNumber;
 
   Tables(StreamWriter out, int maxFrames) {
     this.out = out;
@@ -66,13 +68,18 @@ final class Tables implements IConstantPoolExtension {
     if (value == null) {
       return 0;
     }
-    Integer known = strings.get(value);
-    if (known != null) {
-      return known;
+    if (value == last) { // most events have the state of the one before
+      return lastNumber;
     }
-    out.string(value).end('S');
-    strings.put(value, strings.size() + 1);
-    return strings.size();
+    Integer known = strings.get(value);
+    if (known == null) {
+      out.string(value).end('S');
+      known = strings.size() + 1;
+      strings.put(value, known);
+    }
+    last = value;
+    lastNumber = known;
+    return known;
   }
 
   int thread(IMCThread thread) {
@@ -135,12 +142,15 @@ final class Tables implements IConstantPoolExtension {
   /** Returns the number of a frame's method; 0 where the chunk lacks it. */
   private int method(IMCFrame frame) {
     IMCMethod method = frame == null ? null : frame.getMethod();
-    if (method == null || !constants.containsKey(method)) {
+    if (method == null) {
       return 0;
     }
     Integer known = methods.get(method);
     if (known != null) {
       return known;
+    }
+    if (!constants.containsKey(method)) {
+      return 0;
     }
     IMCType type = method.getType();
     int typeName = string(Names.of(type));

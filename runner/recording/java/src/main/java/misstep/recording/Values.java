@@ -2,7 +2,6 @@ package misstep.recording;
 
 /** Goes through values by their types and tells which constants they refer to. */
 final class Values {
-  private static final String STRING = "java.lang.String";
   private static final int MAX_DEPTH = 16;
 
   /** What is told of the values. */
@@ -14,11 +13,9 @@ final class Values {
     void value(Metadata.Field field, long value);
   }
 
-  private final Metadata metadata;
   private final Visitor visitor;
 
-  Values(Metadata metadata, Visitor visitor) {
-    this.metadata = metadata;
+  Values(Visitor visitor) {
     this.visitor = visitor;
   }
 
@@ -48,7 +45,7 @@ final class Values {
   /** Goes through one field, with all elements of an array. */
   void field(Metadata.Type type, Metadata.Field field, Cursor cursor, int depth) {
     int count = field.array() ? cursor.count() : 1;
-    Metadata.Type of = metadata.type(field.type());
+    Metadata.Type of = field.of();
     if (of == null) {
       throw new BrokenChunkException(
           type.name() + "." + field.name() + " has the unknown type " + field.type(),
@@ -67,12 +64,12 @@ final class Values {
   }
 
   private void primitive(Metadata.Field field, Metadata.Type type, Cursor cursor) {
-    switch (type.name()) {
-      case "boolean" -> value(field, cursor.octet());
-      case "byte" -> cursor.skip(1);
-      case "char", "short", "int", "long" -> value(field, cursor.integer());
-      case "float" -> cursor.skip(4);
-      case "double" -> cursor.skip(8);
+    switch (type.form()) {
+      case BOOLEAN -> value(field, cursor.octet());
+      case BYTE -> cursor.skip(1);
+      case INTEGER -> value(field, cursor.integer());
+      case FLOAT -> cursor.skip(4);
+      case DOUBLE -> cursor.skip(8);
       case STRING -> {
         int position = cursor.position();
         long id = skipString(cursor);
