@@ -48,7 +48,7 @@ type codeEdges struct {
 	places map[code]*compared
 	// differing are the classes that settle found, of so many that were compared.
 	differing  []string
-	compared   int
+	classes    int
 	otherBuild bool
 	missing    map[string]bool
 	traced     tracing
@@ -58,7 +58,9 @@ type codeEdges struct {
 	in       edges.Input
 	check    Check
 	found    []edgeFault
-	seen     map[*recording.Stack]bool // of this chunk
+	// Of this chunk.
+	seen     map[*recording.Stack]bool
+	compared map[framePlace]bool
 }
 
 // edgeFault is a fault whose caller may prove to be of another class file. What wrote its recording is known, and in which JVM.
@@ -83,7 +85,7 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 	}
 	return &codeEdges{
 		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{},
-		missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{},
+		missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{}, compared: map[framePlace]bool{},
 		check: Check{
 			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
 		},
@@ -95,6 +97,7 @@ func (c *codeEdges) Visit(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Chunk:
 		clear(c.seen)
+		clear(c.compared)
 	case *recording.Setting:
 		c.traced.setting(r)
 		c.version(jvmVersion(r))
@@ -169,7 +172,7 @@ func (c *codeEdges) report(r *Report) {
 	}
 	if c.otherJDK == "" && c.otherBuild {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d class files have other lines: they are of another build, "+
-			"so that no edge can be called wrong", len(c.differing), c.compared))
+			"so that no edge can be called wrong", len(c.differing), c.classes))
 	}
 	for _, note := range []struct {
 		classes []string

@@ -48,12 +48,23 @@ func (c *codeEdges) settle() {
 			differ[of.class] = true
 		}
 	}
-	c.differing, c.compared = slices.Sorted(maps.Keys(differ)), all
+	c.differing, c.classes = slices.Sorted(maps.Keys(differ)), all
 	c.otherBuild = len(differ) >= least && len(differ)*rareOf > all
+}
+
+// framePlace is a place in code as the frames of a chunk have it: they share methods.
+type framePlace struct {
+	method    *recording.Method
+	bci, line int32
 }
 
 func (c *codeEdges) line(f recording.Frame) {
 	m := f.Method
+	inChunk := framePlace{m, f.BCI, f.Line}
+	if c.compared[inChunk] {
+		return
+	}
+	c.compared[inChunk] = true
 	if m == nil || f.Line <= 0 || m.Descriptor == pseudo || m.Modifiers&accNative != 0 || fromHandle(m) ||
 		len(c.lines) >= mostLines {
 		return

@@ -69,51 +69,67 @@ func (s *sites) Visit(r recording.Record) error {
 	return nil
 }
 
+// call is one from a place in a method, as the stacks of a chunk have it: they share methods.
+type call struct {
+	from, to *recording.Method
+	bci      int32
+	native   bool
+}
+
 // settle notes the calls of a chunk.
 func (s *sites) settle() {
+	known := map[call]*called{}
 	for at, n := range s.pending {
 		for i := 1; i < len(at.stack.Frames); i++ {
-			s.add(at, i, n)
+			caller := at.stack.Frames[i]
+			of := call{caller.Method, at.stack.Frames[i-1].Method, caller.BCI, caller.Kind == recording.Native}
+			c, has := known[of]
+			if !has {
+				c = s.called(of, at, i)
+				known[of] = c
+			}
+			if c != nil {
+				c.count += n
+			}
 		}
 	}
 	clear(s.pending)
 }
 
-// add notes the call from a frame of so many events' stack.
-func (s *sites) add(of sampled, i int, n uint64) {
-	caller, to := of.stack.Frames[i], of.stack.Frames[i-1].Method
-	m := caller.Method
-	if m == nil || to == nil || caller.BCI < 0 || m.Modifiers&accNative != 0 || caller.Kind == recording.Native || fromHandle(m) ||
+// called returns what counts a call from a frame of a stack; nil for what is not checked.
+func (s *sites) called(of call, at sampled, i int) *called {
+	m, to := of.from, of.to
+	if m == nil || to == nil || of.bci < 0 || m.Modifiers&accNative != 0 || of.native || fromHandle(m) ||
 		m.Descriptor == pseudo || to.Descriptor == pseudo {
-		return
+		return nil
 	}
-	at := callSite{m.Class, m.Name, m.Descriptor, caller.BCI}
-	callees := s.calls[at]
+	site := callSite{m.Class, m.Name, m.Descriptor, of.bci}
+	callees := s.calls[site]
 	if callees == nil {
 		if len(s.calls) >= mostSites {
 			s.full = true
-			return
+			return nil
 		}
 		callees = map[callee]*called{}
-		s.calls[at] = callees
+		s.calls[site] = callees
 	}
 	key := callee{to.Name, to.Descriptor}
 	switch {
 	case fromHandle(to): // whatever the handle leads to
 		key = callee{}
 	case classes.Upcall(strings.ReplaceAll(to.Class, ".", "/"), to.Name, to.Descriptor) != 0:
-		return
+		return nil
 	}
 	c := callees[key]
 	if c == nil {
 		if len(callees) >= mostCallees {
-			return
+			return nil
 		}
-		c = &called{sampler: of.sampler}
+		c = &called{sampler: at.sampler}
 		callees[key] = c
-		c.example = exampleOf(of.stack, i)
+		c.example = exampleOf(at.stack, i)
 	}
-	c.count += n
+	return c
 }
 
 // exampleOf is the stack around a call. It is kept for each callee of a site, since the rare one may come first.
