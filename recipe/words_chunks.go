@@ -15,6 +15,8 @@ const (
 	RuleSampledBeforeRotation = "sampled-before-rotation"
 	RuleEndedBeforeRotation   = "ended-before-rotation"
 	RuleWrittenAtRotation     = "written-at-rotation"
+	RuleAnotherClock          = "another-clock"
+	RuleMicrosecondClock      = "microsecond-clock"
 )
 
 var (
@@ -59,6 +61,10 @@ var (
 			"HotSpot jfrChunkState.cpp and jfrTimeConverter.cpp before JDK 14; measured on 8 and 11",
 		},
 		{
+			RuleMicrosecondClock, "the chunk's times are whole microseconds: an event may be less than one of them outside",
+			"async-profiler flightRecorder.cpp; measured on that of dd-java-agent 1.68.1",
+		},
+		{
 			RuleSampledBeforeRotation,
 			"a sample has the time of its request; the thread walks its stack at its next safepoint, after the rotation",
 			"JEP 518, JEP 509; HotSpot jfrThreadSampling.cpp",
@@ -66,12 +72,19 @@ var (
 		{
 			RuleEndedBeforeRotation,
 			"an event has its time before it is written, and a chunk began in between: events of compiler threads, thread dumps, " +
-				"and of each thread one event that Java code writes",
-			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; jdk.jfr EventWriter.java; measured on 21, 25 and 28",
+				"and of each thread one event that Java code writes; Datadog's of live objects and of rounds of wall-clock samples",
+			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; jdk.jfr EventWriter.java; measured on 21, 25 and 28; " +
+				"DataDog/java-profiler livenessTracker.cpp, flightRecorder.cpp",
 		},
 		{
 			RuleWrittenAtRotation, "the rotation itself writes the event, with the time at which it does so",
 			"HotSpot jfrDeprecationEventWriter.cpp, from JDK 22 on",
+		},
+		{
+			RuleAnotherClock,
+			"the clock of the chunk began at another time than that of the chunk before: another recorder wrote it, or the " +
+				"system's clock was set, so that their times cannot be compared",
+			"dd-java-agent 1.68.1 appends the chunks of its profiler, by the machine's clock, to JFR's, by the JVM's",
 		},
 	}
 )

@@ -152,7 +152,7 @@ func (r *Recording) note(record recording.Record) {
 				r.versions = append(r.versions, version)
 			}
 		}
-		if strings.HasPrefix(record.Type, "profiler.") || record.Type == "jdk.ActiveRecording" && record.Name == "version" {
+		if chunks.ByAsync(record) {
 			r.Profiler = recipe.ProfilerAsync
 		}
 	case *recording.Event:
@@ -178,7 +178,7 @@ type topped struct {
 
 func (t *topped) report(r *Report) { t.samples.report(r, t.top) }
 
-// chunkOrder is the check of chunks, with a judge for each recording: what wrote one, and in which JVM, is known at its end.
+// chunkOrder is the check of chunks, with a judge for each recording: in which JVM it was made is known at its end.
 type chunkOrder struct {
 	*chunks.Judge
 	check Check
@@ -200,9 +200,6 @@ func (c *chunkOrder) ends(r *Recording) {
 	c.check.add(v.Count)
 	for _, m := range v.Mismatches {
 		f := m.GetRecordingFault()
-		if f.GetReferrer() != "" && r.Profiler == recipe.ProfilerAsync { // as chunks.New does where it is known before
-			f.Referrer = chunks.AsyncWriter + f.GetReferrer()
-		}
 		c.found.add(Fault{
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: placeOf(f),
 			Detail: fmt.Sprintf("%s; %s, chunk %d, position %d", f.GetDetail(), r.File, f.GetChunk(), f.GetPosition()),

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -27,6 +28,11 @@ var notFlushed = []string{"jdk.types.Package", "jdk.types.Module", "jdk.types.Cl
 // dumpReason is the event that only an emergency dump has, in its last chunk (HotSpot jfrEmergencyDump.cpp, post_events).
 const dumpReason = "jdk.DumpReason"
 
+// ByAsync reports whether a setting is one that only async-profiler, and what is made of it, writes.
+func ByAsync(s *recording.Setting) bool {
+	return strings.HasPrefix(s.Type, "profiler.") || s.Type == "jdk.ActiveRecording" && s.Name == "version"
+}
+
 // Judge is fed with all records of all recordings of a trial, one recording after the other.
 type Judge struct {
 	limit     int
@@ -44,10 +50,10 @@ type Judge struct {
 	early early
 	// writer stands before the referrers: AsyncWriter or nothing.
 	writer string
-	// links lack constants, lacking are examples of these; whether the chunk is an emergency dump's is known at its end.
-	links   []*recording.Link
-	lacking []*recording.Fault
-	dump    bool
+	// links lack constants, lacking are examples of these; who wrote the chunk is known at its end.
+	links       []*recording.Link
+	lacking     []*recording.Fault
+	dump, async bool
 }
 
 // place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.
@@ -86,6 +92,8 @@ func (j *Judge) Visit(r recording.Record) error {
 		j.example(r)
 	case *recording.Window:
 		j.window(r)
+	case *recording.Setting:
+		j.async = j.async || ByAsync(r)
 	case *recording.Problem:
 		j.problem(r)
 	case *recording.Event:
@@ -159,11 +167,15 @@ func (j *Judge) index() int {
 
 // undefined judges what the chunk lacks, when all of it was read.
 func (j *Judge) undefined() {
+	writer := j.writer
+	if j.async {
+		writer = AsyncWriter
+	}
 	at := func(typeName, from, field string) place {
 		if j.dump && slices.Contains(notFlushed, typeName) {
 			from = emergencyDump + from
 		}
-		return place{recipe.KindUndefinedConstant, typeName, j.writer + from, field}
+		return place{recipe.KindUndefinedConstant, typeName, writer + from, field}
 	}
 	for _, l := range j.links {
 		if j.unfinished {
@@ -178,7 +190,7 @@ func (j *Judge) undefined() {
 			j.exemplify(at(f.Type, f.From, f.Field), f)
 		}
 	}
-	j.links, j.lacking, j.dump = nil, nil, false
+	j.links, j.lacking, j.dump, j.async = nil, nil, false, false
 }
 
 func (j *Judge) differing(d *recording.Differing) {

@@ -191,6 +191,13 @@ func TestRules(t *testing.T) {
 	}
 	threads := &recording.Pool{Type: "java.lang.Thread", Defined: 4}
 	unfinished := &recording.Problem{Kind: recording.Unfinished}
+	micros := func() *recording.Chunk {
+		return changed(chunk(0), func(c *recording.Chunk) { c.StartNanos -= c.StartNanos % 1000 })
+	}
+	// A chunk that begins within the first one, by a clock that began so much earlier.
+	byClock := func(earlier int64) *recording.Chunk {
+		return changed(chunk(1), func(c *recording.Chunk) { c.StartNanos -= second / 2; c.StartTicks += earlier - second/2 })
+	}
 	for name, tt := range map[string]struct {
 		rule    string
 		records []recording.Record
@@ -202,6 +209,13 @@ func TestRules(t *testing.T) {
 		"a sample":                 {recipe.RuleSampledBeforeRotation, []recording.Record{chunk(0), window("jdk.CPUTimeSample", -second)}},
 		"a compilation":            {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("jdk.Compilation", -second)}},
 		"a compilation after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "jdk.Compilation", LastNanos: second + 1}}},
+		"less than a microsecond":  {recipe.RuleMicrosecondClock, []recording.Record{micros(), window("jdk.ActiveRecording", -999)}},
+		"a microsecond":            {"", []recording.Record{micros(), window("jdk.ActiveRecording", -1000)}},
+		"a live object":            {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("datadog.HeapLiveObject", -second)}},
+		"a live object after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "datadog.HeapLiveObject", LastNanos: second + 1}}},
+		"another clock":            {recipe.RuleAnotherClock, []recording.Record{chunk(0), byClock(3 * second)}},
+		"an earlier tick":          {recipe.RuleAnotherClock, []recording.Record{chunk(0), byClock(-2 * second)}},
+		"a clock that was moved":   {"", []recording.Record{chunk(0), byClock(second / 2)}},
 		"a deprecated call":        {recipe.RuleWrittenAtRotation, []recording.Record{chunk(0), &recording.Window{Type: "jdk.DeprecatedInvocation", LastNanos: second + 1}}},
 		"a deprecated call before": {"", []recording.Record{chunk(0), window("jdk.DeprecatedInvocation", -second)}},
 		"no sample":                {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -second)}},

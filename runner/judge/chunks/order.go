@@ -2,6 +2,7 @@ package chunks
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"time"
 
@@ -20,22 +21,36 @@ func (j *Judge) begin(c *recording.Chunk) {
 	}
 	j.chunk, j.unfinished, j.broken = c, false, false
 	j.pass(1)
-	if what, detail := j.disorder(c); what != "" {
+	what, detail := disorder(c)
+	if p := j.previous; what == "" && p != nil {
+		what, detail = unordered(p, c)
+		if what != "" && anotherClock(p, c) {
+			j.tolerate(1, recipe.RuleAnotherClock)
+			return
+		}
+	}
+	if what != "" {
 		j.mismatch(1, place{kind: recipe.KindChunkOrder, field: what}, detail)
 	}
 }
 
-// disorder returns what is wrong with a chunk's times, without numbers and with them. The duration of an unfinished chunk is that
-// at its last flush, so that only a chunk before one is bounded by it.
-func (j *Judge) disorder(c *recording.Chunk) (what, detail string) {
-	switch p := j.previous; {
+// disorder returns what is wrong with a chunk's times by themselves, without numbers and with them.
+func disorder(c *recording.Chunk) (what, detail string) {
+	switch {
 	case c.TicksPerSecond <= 0:
 		return "frequency", fmt.Sprintf("%d ticks a second", c.TicksPerSecond)
 	case c.StartNanos <= 0:
 		return "start", fmt.Sprintf("%d ns since the epoch", c.StartNanos)
 	case c.DurationNanos < 0:
 		return "duration", fmt.Sprintf("%d ns", c.DurationNanos)
-	case p == nil:
+	}
+	return "", ""
+}
+
+// unordered returns what is wrong with the times of a chunk after another one. The duration of an unfinished chunk is that at
+// its last flush, so that only a chunk before one is bounded by it.
+func unordered(p, c *recording.Chunk) (what, detail string) {
+	switch {
 	case c.StartTicks <= p.StartTicks:
 		return "ticks before the previous chunk", fmt.Sprintf("%d, the previous chunk begins at %d", c.StartTicks, p.StartTicks)
 	case c.StartNanos < p.StartNanos+p.DurationNanos:
@@ -43,6 +58,16 @@ func (j *Judge) disorder(c *recording.Chunk) (what, detail string) {
 			fmt.Sprintf("by %v", time.Duration(p.StartNanos+p.DurationNanos-c.StartNanos))
 	}
 	return "", ""
+}
+
+// anotherClock reports whether the ticks of two chunks count from times that are more than a second apart.
+func anotherClock(p, c *recording.Chunk) bool {
+	return p.TicksPerSecond > 0 && math.Abs(origin(p)-origin(c)) > 1
+}
+
+// origin is the time of a chunk's tick 0, in seconds since the epoch.
+func origin(c *recording.Chunk) float64 {
+	return float64(c.StartNanos)/float64(time.Second) - float64(c.StartTicks)/float64(c.TicksPerSecond)
 }
 
 // Where the events of a type lie outside of their chunk.

@@ -39,9 +39,12 @@ var sampled = []string{"jdk.ExecutionSample", "jdk.NativeMethodSample", "jdk.CPU
 // transitioning are the events whose time is taken some time before they are written (HotSpot jfrEvent.hpp, should_commit). A
 // compiler thread runs in native code, which no safepoint stops: it asks for the time, then enters the VM to commit a compilation
 // or an inlining, where the rotation's safepoint may hold it, or commits a phase or a failure as it is (compilerEvent.cpp). A
-// thread dump has the time before the operation of the VM that makes it (jfrPeriodic.cpp, ThreadDump).
+// thread dump has the time before the operation of the VM that makes it (jfrPeriodic.cpp, ThreadDump). Datadog's profiler writes
+// objects that live with the time of their allocation, and a round of samples with that of its beginning (DataDog/java-profiler
+// livenessTracker.cpp, flush_table; flightRecorder.cpp, recordWallClockEpoch, whose duration is in other units).
 var transitioning = []string{
 	"jdk.Compilation", "jdk.CompilerPhase", "jdk.CompilerInlining", "jdk.CompilationFailure", "jdk.ThreadDump",
+	"datadog.HeapLiveObject", "datadog.WallClockSamplingEpoch",
 }
 
 // deprecated is the event of calls of deprecated methods. Rotations write all of them that have been since the JVM began, with the
@@ -50,10 +53,11 @@ const deprecated = "jdk.DeprecatedInvocation"
 
 // millisecond is that of the clock, in nanoseconds; rounding is how far a chunk's times may be from whole ones: before JDK 14
 // milliseconds are multiplied by a double (HotSpot jfrChunkState.cpp, update_start_nanos; jfrTimeConverter.cpp,
-// NANOS_PER_MILLISEC), whose values are 256 apart near the nanoseconds since the epoch.
+// NANOS_PER_MILLISEC), whose values are 256 apart near the nanoseconds since the epoch. async-profiler's are whole microseconds.
 const (
 	millisecond = int64(time.Millisecond)
 	rounding    = 256
+	microsecond = int64(time.Microsecond)
 )
 
 // wholeMilliseconds reports whether a time is from the clock in milliseconds.
@@ -66,6 +70,8 @@ func timeRule(c *recording.Chunk, w *recording.Window, field string, outside int
 	switch {
 	case wholeMilliseconds(c.StartNanos) && wholeMilliseconds(c.DurationNanos) && outside < millisecond:
 		return recipe.RuleMillisecondClock
+	case c.StartNanos%microsecond == 0 && c.DurationNanos%microsecond == 0 && outside < microsecond:
+		return recipe.RuleMicrosecondClock
 	case field == sideBefore && slices.Contains(sampled, w.Type):
 		return recipe.RuleSampledBeforeRotation
 	case field == sideAfter && w.Type == deprecated:

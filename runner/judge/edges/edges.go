@@ -7,6 +7,7 @@ package edges
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -164,10 +165,13 @@ func (j *Judge) judge(s *recording.Stack) *verdict {
 // (flightRecorder.cpp: Lookup). What the VM's code between two Java frames has called is the edge between these.
 const pseudo = "()L;"
 
-// unnamed reports whether a frame is one of Java of which async-profiler does not know the method: the JVM gave it no id, as of a
-// class that is being loaded, or the id is no longer one (lookup.cpp: Lookup::resolveMethod).
+// nameless are the names of Java frames of which async-profiler does not know the method: the JVM gave it no id, as of a class that
+// is being loaded, or the id is no longer one (lookup.cpp: Lookup::resolveMethod). The last one is what Datadog's profiler writes.
+var nameless = []string{"unknown", "stale_jmethodID", "<unloaded>"}
+
+// unnamed reports whether a frame is such a one.
 func unnamed(m *recording.Method) bool {
-	return m != nil && m.Descriptor == pseudo && (m.Name == "unknown" || m.Name == "stale_jmethodID")
+	return m != nil && m.Descriptor == pseudo && slices.Contains(nameless, m.Name)
 }
 
 // methodOf returns the method of a frame; nil is a method that the chunk lacks.
