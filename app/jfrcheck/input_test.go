@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -123,6 +124,26 @@ func TestPipeThatNeverEnds(t *testing.T) {
 	o.Stdin = &endless{}
 	_, err = openInput(ctx, Stdin, o)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Devices and named pipes are read no further than regular files would be.
+func TestFilesThatNeverEnd(t *testing.T) {
+	o := Options{TempDir: t.TempDir(), MaxBytes: 1 << 20}
+	_, err := openInput(t.Context(), "/dev/zero", o)
+	require.ErrorContains(t, err, "at offset 0 are the bytes 00 00")
+	pipe := filepath.Join(t.TempDir(), "pipe.jfr")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	written := make(chan error, 1)
+	go func() {
+		file, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = io.Copy(file, &endless{})
+		}
+		written <- err
+	}()
+	_, err = openInput(t.Context(), pipe, o)
+	require.ErrorContains(t, err, "more than 1.0 MiB")
+	require.ErrorIs(t, <-written, syscall.EPIPE)
 }
 
 func FuzzInput(f *testing.F) {
