@@ -8,4 +8,6 @@
 // which escapes each value as its place demands, and are served under a policy that allows no script, style or image but those of
 // this package and no address but the page's own. Charts are drawn here, as SVG: a page works without JavaScript, and needs it only
 // to follow what happens.
+//
+// TestInABrowser uses the pages in a real Chromium, and keeps what they look like in build/test/screens: look there after a change.
 package web

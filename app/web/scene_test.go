@@ -113,6 +113,20 @@ func bug(name string) func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome {
 	}
 }
 
+// evil is what a hostile program may call its threads, classes and methods.
+const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>"'=cmd|calc`
+
+// hostile is an outcome with a mismatch in which everything that a program names has such a name.
+func hostile(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
+	o := bug("Evil")(r, random)
+	m := o.GetMismatches()[0]
+	m.Thread = evil
+	for _, f := range append(m.GetReference().GetFrames(), m.GetSuspect().GetFrames()...) {
+		f.ClassName, f.Method = evil, `javascript:alert(1)`
+	}
+	return o
+}
+
 // usual are events that give a mismatch on both JDKs, more often with -Xcomp, one on 17 only, a crash and some voids.
 func usual() []sim.Event {
 	on := func(jdk string) func(*misstepv1.Recipe) bool {

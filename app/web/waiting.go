@@ -71,9 +71,12 @@ func waitingOf(h *misstepv1.Hang) *waiting {
 	for n, i := range drawn {
 		angle := 2*math.Pi*float64(n)/float64(len(drawn)) - math.Pi/2
 		x, y := w.Width/2+radius*math.Cos(angle), top+radius+radius*math.Sin(angle)
-		t := threads[i]
+		t, label := threads[i], y-13
+		if y > top+radius {
+			label = y + 22 // below, where no line to the others crosses it
+		}
 		w.Nodes = append(w.Nodes, waitNode{
-			X: round1(x), Y: round1(y), R: 8, Name: cut(t.GetName(), 40), Waits: holder(t) >= 0, LabelY: round1(y - 13),
+			X: round1(x), Y: round1(y), R: 8, Name: cut(t.GetName(), 40), Waits: holder(t) >= 0, LabelY: round1(label),
 		})
 	}
 	for _, i := range drawn {

@@ -40,6 +40,7 @@ if [ "$what" = test ]; then
   need 'command -v clang-tidy-19' clang-tidy-19
   need 'test -e /usr/include/gtest/gtest.h' libgtest-dev
   need 'command -v jtreg' jtreg7
+  need 'command -v chromium' chromium
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || {
@@ -113,9 +114,9 @@ if [ "$what" = test ]; then
   pinned internal/tools "the development tools"
   # vale parses comments with tree-sitter's grammars, which are written in C.
   pinned internal/tools/prose "the linter of texts" 1
-  if [ ! -x "$tools/node_modules/.bin/buf" ]; then
-    say "fetching buf"
-    npm install --silent --no-audit --no-fund --prefix "$tools" @bufbuild/buf@1.75.0 >"$tools/npm.log" 2>&1 ||
+  if [ ! -x "$tools/node_modules/.bin/buf" ] || [ ! -e "$tools/node_modules/axe-core/axe.min.js" ]; then
+    say "fetching buf and axe-core"
+    npm install --silent --no-audit --no-fund --prefix "$tools" @bufbuild/buf@1.75.0 axe-core@4.14.1 >"$tools/npm.log" 2>&1 ||
       {
         cat "$tools/npm.log" >&2
         exit 1

@@ -57,5 +57,8 @@ if (document.body.dataset.events) {
   });
   note.after(button);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && last < 0) { last = 0; changed(); } });
+  // A page that was left is kept for the way back; its connection is not: a browser has six of them for all pages of a site.
+  window.addEventListener("pagehide", () => source.close());
+  window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); changed(); } });
   follow();
 }
