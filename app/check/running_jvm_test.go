@@ -88,7 +88,7 @@ func silent(t *testing.T, out string) bool {
 	return sent() == before
 }
 
-// Ctrl-C ends the check and not the program; a JVM that ends itself is told of, with what was found until then.
+// Ctrl-C ends the check and not the program; a JVM that ends itself is reported, with what was found until then.
 func TestEndOfARunningJVMsCheck(t *testing.T) {
 	pid, printed := started(t, "jdk17")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

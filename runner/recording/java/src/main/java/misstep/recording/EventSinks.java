@@ -126,10 +126,8 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
     int failedAt = fields.at("failed");
     return values -> {
       int number = typeNumber(type);
-      int thread =
-          tables.thread(Fields.get(values, threadAt) instanceof IMCThread t ? t : null);
-      int trace =
-          tables.trace(Fields.get(values, traceAt) instanceof IMCStackTrace t ? t : null);
+      int thread = tables.thread(Fields.get(values, threadAt) instanceof IMCThread t ? t : null);
+      int trace = tables.trace(Fields.get(values, traceAt) instanceof IMCStackTrace t ? t : null);
       int state = tables.string(Fields.get(values, stateAt) instanceof String s ? s : null);
       out.unsigned(number)
           .signed(Fields.in(UnitLookup.EPOCH_NS, Fields.get(values, startAt)) - header.startNanos())
