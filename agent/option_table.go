@@ -58,8 +58,12 @@ var generalOptions = []Option{
 	},
 	{"exclude", "patterns separated by ;", "none", "instrumentation.exclude", "no methods of these names; wins over include"},
 	{
+		"leaves", "0, 1", "1, like other methods", "instrumentation.without_leaves",
+		"0 leaves out methods that call nothing and loop nowhere",
+	},
+	{
 		"only", "path of a file", "none", "instrumentation.only",
-		"exactly these methods, class/Internal.name(desc)result a line; contradicts methods, include and exclude",
+		"exactly these methods, class/Internal.name(desc)result a line; contradicts methods, include, exclude and leaves",
 	},
 	{
 		"jfr", "0, 1", "0, in a recipe 1 where JFR records", "",

@@ -27,6 +27,8 @@ type Options struct {
 	Ratio float64
 	// Include and Exclude are patterns of class names (with dots; * matches anything).
 	Include, Exclude []string
+	// WithoutLeaves leaves out methods that call nothing and loop nowhere.
+	WithoutLeaves bool
 	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and
 	// Exclude.
 	Only []string
@@ -99,6 +101,9 @@ func (o Options) String() string {
 		}
 		if len(o.Exclude) > 0 {
 			add("exclude", strings.Join(o.Exclude, ";"))
+		}
+		if o.WithoutLeaves {
+			add("leaves", "0")
 		}
 	}
 	if o.JFR && o.NeedsMethods() {
@@ -196,8 +201,8 @@ func (o Options) validate() error {
 			return fmt.Errorf("agent options: %q has a comma, equals sign or line break", word)
 		}
 	}
-	if len(o.Only) > 0 && len(o.Include)+len(o.Exclude) > 0 {
-		return errors.New("agent options: only already lists the methods to instrument: leave include and exclude out")
+	if len(o.Only) > 0 && (len(o.Include)+len(o.Exclude) > 0 || o.WithoutLeaves) {
+		return errors.New("agent options: only already lists the methods to instrument: leave include, exclude and leaves out")
 	}
 	for _, m := range o.Only {
 		if m == "" || strings.ContainsAny(m, "\n\r") {

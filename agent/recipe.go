@@ -31,7 +31,8 @@ func OptionsOf(r *misstepv1.Recipe, out string) Options {
 	return Options{
 		Out: out, Seed: r.GetSeed(), Ratio: instrumentation.GetRatio(), Include: instrumentation.GetInclude(),
 		Exclude: instrumentation.GetExclude(), Only: instrumentation.GetOnly(),
-		JFR: jfrRecords(r), Checks: checks, Reference: reference, Liveness: liveness,
+		WithoutLeaves: instrumentation.GetWithoutLeaves(),
+		JFR:           jfrRecords(r), Checks: checks, Reference: reference, Liveness: liveness,
 		Interval: sampling.GetInterval().AsDuration(), Jitter: sampling.GetJitter(), Signal: recipe.AgentSignal(r),
 		Tap: tapOf(r), TapAsgct: TapAsgctShare, Sites: recipe.NeedsSites(r.GetChecks()),
 		Stacks: stacksOf(r),

@@ -51,3 +51,13 @@ func TestJFRRecords(t *testing.T) {
 		assert.NotContains(t, o.String(), "jfr", "nothing is instrumented")
 	}
 }
+
+func TestLeavesOfARecipe(t *testing.T) {
+	r := &misstepv1.Recipe{
+		Instrumentation: &misstepv1.Instrumentation{Ratio: 1, WithoutLeaves: true}, Checks: []*misstepv1.Check{{Name: recipe.GstAsgct}},
+	}
+	assert.Contains(t, OptionsOf(r, "/o").String(), ",methods=1,leaves=0,")
+	r.Instrumentation.WithoutLeaves = false
+	assert.NotContains(t, OptionsOf(r, "/o").String(), "leaves")
+	assert.Error(t, Options{Out: "/o", Only: []string{"a/B.c()V"}, WithoutLeaves: true}.validate())
+}

@@ -192,11 +192,20 @@ func writable(dir string) bool {
 	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
 }
 
+// securityManager is the property that makes the JVM start with one (java.lang.SecurityManager).
+const securityManager = "-Djava.security.manager"
+
 // conflict returns an error about arguments of the program that the agent's cannot stand beside.
 func conflict(r *misstepv1.Recipe, args []string) error {
 	for _, flag := range r.GetJvmFlags() {
 		if r.GetInstrumentation() != nil && strings.HasPrefix(flag, "--patch-module=java.base=") {
 			return fmt.Errorf("the program's %s leaves no room for the patch of instrumentation: check it with --light", flag)
+		}
+	}
+	for _, flag := range r.GetJvmFlags() {
+		if r.GetInstrumentation() != nil && (flag == securityManager || strings.HasPrefix(flag, securityManager+"=")) &&
+			!strings.HasSuffix(flag, "=allow") && !strings.HasSuffix(flag, "=disallow") {
+			return fmt.Errorf("the program's %s lets the instrumentation's Java code write no files: check it with --light", flag)
 		}
 	}
 	for _, a := range args {

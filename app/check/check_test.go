@@ -120,6 +120,15 @@ func TestConflictsAreTold(t *testing.T) {
 		JvmFlags: []string{"--patch-module=java.base=x.jar"}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 	}
 	require.ErrorContains(t, conflict(patched, nil), "check it with --light")
+	for flag, refused := range map[string]bool{
+		"-Djava.security.manager": true, "-Djava.security.manager=a.B": true, "-Djava.security.manager=allow": false,
+		"-Djava.security.manager=disallow": false, "-Djava.security.managers": false,
+	} {
+		r := &misstepv1.Recipe{JvmFlags: []string{flag}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1}}
+		assert.Equal(t, refused, conflict(r, nil) != nil, flag)
+		r.Instrumentation = nil
+		require.NoError(t, conflict(r, nil), flag)
+	}
 	patched.Instrumentation = nil
 	require.NoError(t, conflict(patched, nil))
 	loaded := []string{"-agentpath:/x/libmisstep.so=out=/tmp", "Main"}

@@ -25,6 +25,8 @@ type Selection struct {
 	// Ratio is the share of methods that are instrumented; Include and Exclude are patterns of their names.
 	Ratio            float64
 	Include, Exclude []string
+	// WithoutLeaves leaves out methods that call nothing and loop nowhere.
+	WithoutLeaves bool
 	// Interval between two signals of the sampler; 0 takes a default.
 	Interval time.Duration
 	Seed     uint64
@@ -43,8 +45,10 @@ const samplerSignal = recipe.AgentSignalBesideProfiler
 func (s Selection) recipe(on *misstepv1.Jdk, flags []string) (*misstepv1.Recipe, error) {
 	r := &misstepv1.Recipe{
 		Jdk: on, JvmFlags: flags, Profiler: s.Profiler, Seed: s.Seed,
-		Sampling:        &misstepv1.Sampling{Interval: durationpb.New(s.Interval), Jitter: 0.1, Signal: samplerSignal},
-		Instrumentation: &misstepv1.Instrumentation{Ratio: s.Ratio, Include: s.Include, Exclude: s.Exclude},
+		Sampling: &misstepv1.Sampling{Interval: durationpb.New(s.Interval), Jitter: 0.1, Signal: samplerSignal},
+		Instrumentation: &misstepv1.Instrumentation{
+			Ratio: s.Ratio, Include: s.Include, Exclude: s.Exclude, WithoutLeaves: s.WithoutLeaves,
+		},
 	}
 	if s.Interval == 0 {
 		r.Sampling.Interval = durationpb.New(interval)

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"misstep/app/check"
 	"misstep/app/local"
@@ -16,8 +17,13 @@ import (
 	"misstep/workloads"
 )
 
-// alone is the program without Misstep.
-const alone = "alone"
+const (
+	alone   = "alone" // the program without Misstep
+	nothing = "start" // a program that does nothing: what the JVM, and the agent in it, need to start
+)
+
+// grace is the time that a program has to end when the budget is over.
+const grace = 100 * time.Millisecond
 
 // variants of misstep check. An entry check a billion entries is the least that instruments anything.
 var variants = []struct {
@@ -27,6 +33,10 @@ var variants = []struct {
 }{
 	{"light", check.Selection{Light: true, Seed: 1}, 0},
 	{"instrumented", check.Selection{Ratio: 1, Seed: 1, Checks: []string{recipe.ShadowGst + "=1e-9", recipe.Liveness}}, 0},
+	{
+		"no leaves",
+		check.Selection{Ratio: 1, Seed: 1, Checks: []string{recipe.ShadowGst + "=1e-9", recipe.Liveness}, WithoutLeaves: true}, 0,
+	},
 	{"default", check.Selection{Ratio: 1, Seed: 1}, 0.05},
 }
 
@@ -44,11 +54,15 @@ type cell struct {
 
 // commandOf returns the command that somebody would start a workload by.
 func commandOf(i local.Installation, name, jdk, scratch string) ([]string, error) {
-	entry, err := i.Workloads().Get(name)
+	build, err := i.JDKs().Get(jdk)
 	if err != nil {
 		return nil, err
 	}
-	build, err := i.JDKs().Get(jdk)
+	java := filepath.Join(build.Path, "bin", "java")
+	if name == nothing {
+		return []string{java, "-version"}, nil
+	}
+	entry, err := i.Workloads().Get(name)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +74,7 @@ func commandOf(i local.Installation, name, jdk, scratch string) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	command := append([]string{filepath.Join(build.Path, "bin", "java")}, invocation.JVMFlags...)
+	command := append([]string{java}, invocation.JVMFlags...)
 	return append(command, invocation.Args...), nil
 }
 
@@ -85,9 +99,11 @@ func (c *cell) measure(ctx context.Context, i local.Installation) error {
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		c.RSS[alone] = append(c.RSS[alone], float64(usage.Maxrss)*1024)
 	}
+	deadline, _ := ctx.Deadline()
 	for _, v := range variants {
 		r, err := check.Run(ctx, check.Options{
 			Installation: i, Command: c.command, Selection: v.Selection, Budget: v.budget, Stdout: io.Discard, Stderr: io.Discard,
+			For: time.Until(deadline) + grace, // the context does not end a program that was started
 		})
 		if ctx.Err() != nil {
 			return nil

@@ -36,13 +36,14 @@ const defaultBudget = 0.05
 type checkCommand struct {
 	Profiler profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler" xor:"pid-profiler"`
 	Checks   []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
-	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude"`
-	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"of,all-budget,all-ratio,all-include,all-exclude"`
-	PID      int           `name:"pid" within:"[1,)" help:"Check the JVM of this process, which runs already, until --for is over or Ctrl-C; it continues. Instruments nothing, and takes no command." placeholder:"PID" xor:"of,pid-budget,pid-ratio,pid-include,pid-exclude,pid-profiler"`
+	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude,leaves"`
+	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"of,all-budget,all-ratio,all-include,all-exclude,all-leaves"`
+	PID      int           `name:"pid" within:"[1,)" help:"Check the JVM of this process, which runs already, until --for is over or Ctrl-C; it continues. Instruments nothing, and takes no command." placeholder:"PID" xor:"of,pid-budget,pid-ratio,pid-include,pid-exclude,pid-leaves,pid-profiler"`
 	Budget   *shareFlag    `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 2% (default: 5%); 0 leaves them their share of entries, whatever that costs." placeholder:"SHARE" xor:"budget,all-budget,pid-budget"`
 	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio,pid-ratio"`
 	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include,pid-include"`
 	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude,pid-exclude"`
+	NoLeaves bool          `help:"Leave out methods that call nothing and loop nowhere: cheaper where those are many." xor:"leaves,all-leaves,pid-leaves"`
 	Interval time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
 	Seed     uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
 	For      time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time; with --pid, end the check." placeholder:"DURATION"`
@@ -101,7 +102,8 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 func (c *checkCommand) selection() check.Selection {
 	return check.Selection{
 		Checks: c.Checks, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: cmp.Or(c.Ratio, 1), Include: c.Include, Exclude: c.Exclude,
-		Interval: c.Interval, Seed: c.Seed,
+		WithoutLeaves: c.NoLeaves,
+		Interval:      c.Interval, Seed: c.Seed,
 	}
 }
 

@@ -407,6 +407,10 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 			r.fail(n.Line, path, "expected a number, got %s", suggest.Quote(n.Value))
 		}
+	case protoreflect.BoolKind:
+		if n.Tag != "!!bool" || n.Value != "true" && n.Value != "false" {
+			r.fail(n.Line, path, "expected %s, got %s", expected(fd), suggest.Quote(n.Value))
+		}
 	case protoreflect.EnumKind:
 		r.enum(n, fd.Enum(), path)
 	default:
@@ -466,6 +470,8 @@ func expected(fd protoreflect.FieldDescriptor) string {
 		return "a string"
 	case protoreflect.DoubleKind:
 		return "a number"
+	case protoreflect.BoolKind:
+		return "true or false"
 	case protoreflect.EnumKind:
 		return "a name"
 	default:

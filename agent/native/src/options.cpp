@@ -175,7 +175,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       if (!ParseUnsigned(value, 0, UINT64_MAX, &o->seed)) return Wrong(key, value, "a number from 0 to 2^64-1");
     } else if (key == "methods") {
       if (!ParseShare(value, &o->methods)) return Wrong(key, value, "a share from 0 to 1");
-    } else if (key == "jfr") {
+    } else if (key == "jfr" || key == "leaves") {
       if (value != "0" && value != "1") return Wrong(key, value, "0 or 1");
     } else if (key == "include" || key == "exclude" || key == "only") {
       if (key == "only") {
@@ -240,7 +240,7 @@ std::string ParseOptions(std::string_view text, Options* o) {
       o->max_mismatches = static_cast<uint32_t>(n);
     } else {
       return "unknown option " + std::string(key) +
-             ": expected one of out, seed, methods, include, exclude, only, jfr, perturb, " MISSTEP_CHECK_OPTIONS
+             ": expected one of out, seed, methods, include, exclude, leaves, only, jfr, perturb, " MISSTEP_CHECK_OPTIONS
              ", budget, reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, stacks, "
              "depth, evidence, max-mismatches";
     }
@@ -259,12 +259,12 @@ std::string ParseOptions(std::string_view text, Options* o) {
   if (seen.contains("methods") && o->methods == 0.0 && needs_methods && !seen.contains("only")) {
     return "option methods=0 contradicts a check above 0: checks need instrumented methods";
   }
-  for (const char* choice : {"methods", "include", "exclude"}) {
+  for (const char* choice : {"methods", "include", "exclude", "leaves"}) {
     if (seen.contains("only") && seen.contains(choice)) {
       return std::string("option ") + choice + " contradicts only, which lists the methods that are instrumented";
     }
   }
-  for (const char* choice : {"methods", "include", "exclude", "only", "jfr"}) {
+  for (const char* choice : {"methods", "include", "exclude", "leaves", "only", "jfr"}) {
     if (seen.contains(choice) && !needs_methods) {
       return std::string("option ") + choice + " contradicts " + NamesOf(NeedsMethodsOf, "=0", " and ") +
              ": no method is instrumented without one of them, perturb or tap";

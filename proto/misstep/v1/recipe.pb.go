@@ -406,7 +406,9 @@ type Instrumentation struct {
 	// exclude patterns of the same form; they take precedence.
 	Exclude []string `protobuf:"bytes,3,rep,name=exclude,proto3" json:"exclude,omitempty"`
 	// only lists exact methods, "package/Class.name(descriptor)result"; ratio and patterns must be absent then.
-	Only          []string `protobuf:"bytes,4,rep,name=only,proto3" json:"only,omitempty"`
+	Only []string `protobuf:"bytes,4,rep,name=only,proto3" json:"only,omitempty"`
+	// without_leaves leaves out methods that call nothing and loop nowhere, whose shadow costs most beside what they do.
+	WithoutLeaves bool `protobuf:"varint,5,opt,name=without_leaves,json=withoutLeaves,proto3" json:"without_leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -467,6 +469,13 @@ func (x *Instrumentation) GetOnly() []string {
 		return x.Only
 	}
 	return nil
+}
+
+func (x *Instrumentation) GetWithoutLeaves() bool {
+	if x != nil {
+		return x.WithoutLeaves
+	}
+	return false
 }
 
 // Sampling sends signals to running Java threads.
@@ -924,12 +933,13 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1c\n" +
 	"\targuments\x18\x03 \x03(\tR\targuments\x12 \n" +
-	"\vrepetitions\x18\x04 \x01(\rR\vrepetitions\"o\n" +
+	"\vrepetitions\x18\x04 \x01(\rR\vrepetitions\"\x96\x01\n" +
 	"\x0fInstrumentation\x12\x14\n" +
 	"\x05ratio\x18\x01 \x01(\x01R\x05ratio\x12\x18\n" +
 	"\ainclude\x18\x02 \x03(\tR\ainclude\x12\x18\n" +
 	"\aexclude\x18\x03 \x03(\tR\aexclude\x12\x12\n" +
-	"\x04only\x18\x04 \x03(\tR\x04only\"\xbb\x01\n" +
+	"\x04only\x18\x04 \x03(\tR\x04only\x12%\n" +
+	"\x0ewithout_leaves\x18\x05 \x01(\bR\rwithoutLeaves\"\xbb\x01\n" +
 	"\bSampling\x125\n" +
 	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x16\n" +
 	"\x06jitter\x18\x02 \x01(\x01R\x06jitter\x12\x16\n" +

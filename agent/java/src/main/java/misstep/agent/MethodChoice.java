@@ -43,6 +43,7 @@ final class MethodChoice implements Instrumenter.Choice {
   private final List<String> include;
   private final List<String> exclude;
   private final Set<String> only; // null: no such list
+  private final boolean leaves;
 
   /**
    * A choice by ratio and patterns.
@@ -50,9 +51,11 @@ final class MethodChoice implements Instrumenter.Choice {
    * @param ratio share of methods in [0, 1]
    * @param include patterns, none means all
    * @param exclude patterns, they win
+   * @param leaves whether methods that call nothing and loop nowhere may be among them
    */
-  static MethodChoice byRatio(double ratio, long seed, List<String> include, List<String> exclude) {
-    return new MethodChoice(ratio, seed, include, exclude, null);
+  static MethodChoice byRatio(
+      double ratio, long seed, List<String> include, List<String> exclude, boolean leaves) {
+    return new MethodChoice(ratio, seed, include, exclude, null, leaves);
   }
 
   /** A choice of exactly the given methods, each "package/Class.name(descriptor)result". */
@@ -62,11 +65,17 @@ final class MethodChoice implements Instrumenter.Choice {
         0,
         Collections.<String>emptyList(),
         Collections.<String>emptyList(),
-        new HashSet<>(methods));
+        new HashSet<>(methods),
+        true);
   }
 
   private MethodChoice(
-      double ratio, long seed, List<String> include, List<String> exclude, Set<String> only) {
+      double ratio,
+      long seed,
+      List<String> include,
+      List<String> exclude,
+      Set<String> only,
+      boolean leaves) {
     if (!(ratio >= 0 && ratio <= 1)) {
       throw new IllegalArgumentException("ratio of methods " + ratio + " is not in [0, 1]");
     }
@@ -79,6 +88,12 @@ final class MethodChoice implements Instrumenter.Choice {
     this.include = include;
     this.exclude = exclude;
     this.only = only;
+    this.leaves = leaves;
+  }
+
+  @Override
+  public boolean leaves() {
+    return leaves;
   }
 
   /**

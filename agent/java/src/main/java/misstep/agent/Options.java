@@ -21,6 +21,7 @@ import java.util.Set;
  *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 1
  *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 1, all
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
+ *   <li>{@code leaves}: 0 leaves out methods that call nothing and loop nowhere; absent means 1
  *   <li>{@code jfr}: 1 where JFR records in this JVM, see {@link Untouchable#isClassOfJfr}
  *   <li>{@code stacks}: microseconds between the stack traces of {@link StackSampler}; absent means
  *       none
@@ -43,6 +44,7 @@ final class Options {
     List<String> include = Collections.emptyList();
     List<String> exclude = Collections.emptyList();
     String only = "";
+    boolean leaves = true;
     for (String pair : split(options, ',')) {
       int equals = pair.indexOf('=');
       if (equals < 0) {
@@ -62,6 +64,9 @@ final class Options {
         case "exclude":
           exclude = split(value, ';');
           break;
+        case "leaves":
+          leaves = value.equals("1");
+          break;
         case "only":
           only = value;
           break;
@@ -71,7 +76,7 @@ final class Options {
     if (!only.isEmpty()) {
       return MethodChoice.exactly(methodsIn(Paths.get(only)));
     }
-    return MethodChoice.byRatio(ratio, seed, include, exclude);
+    return MethodChoice.byRatio(ratio, seed, include, exclude, leaves);
   }
 
   /** The folder for the agent's files, empty when there is none. */

@@ -54,8 +54,8 @@ class MethodChoiceTest {
 
   @Test
   void ratioBoundsAreExact() {
-    MethodChoice none = MethodChoice.byRatio(0, 7, List.of(), List.of());
-    MethodChoice all = MethodChoice.byRatio(1, 7, List.of(), List.of());
+    MethodChoice none = MethodChoice.byRatio(0, 7, List.of(), List.of(), true);
+    MethodChoice all = MethodChoice.byRatio(1, 7, List.of(), List.of(), true);
     for (int i = 0; i < 10_000; i++) {
       assertFalse(none.chooses("a/B", "m" + i, "()V"));
       assertTrue(all.chooses("a/B", "m" + i, "()V"));
@@ -65,7 +65,7 @@ class MethodChoiceTest {
   @ParameterizedTest
   @CsvSource({"0.01", "0.25", "0.5", "0.75", "0.99"})
   void shareFollowsTheRatio(double ratio) {
-    MethodChoice choice = MethodChoice.byRatio(ratio, 42, List.of(), List.of());
+    MethodChoice choice = MethodChoice.byRatio(ratio, 42, List.of(), List.of(), true);
     int chosen = 0;
     int n = 100_000;
     for (int i = 0; i < n; i++) {
@@ -79,8 +79,8 @@ class MethodChoiceTest {
 
   @Test
   void smallerRatioChoosesSubset() {
-    MethodChoice few = MethodChoice.byRatio(0.1, 3, List.of(), List.of());
-    MethodChoice many = MethodChoice.byRatio(0.2, 3, List.of(), List.of());
+    MethodChoice few = MethodChoice.byRatio(0.1, 3, List.of(), List.of(), true);
+    MethodChoice many = MethodChoice.byRatio(0.2, 3, List.of(), List.of(), true);
     for (int i = 0; i < 10_000; i++) {
       if (few.chooses("a/B", "m" + i, "()V")) {
         assertTrue(many.chooses("a/B", "m" + i, "()V"));
@@ -96,15 +96,15 @@ class MethodChoiceTest {
       i++;
     }
     double ratio = MethodChoice.value("a/B.m" + i + "()V", 9) * 0x1p-64;
-    MethodChoice equal = MethodChoice.byRatio(ratio, 9, List.of(), List.of());
-    MethodChoice above = MethodChoice.byRatio(Math.nextUp(ratio), 9, List.of(), List.of());
+    MethodChoice equal = MethodChoice.byRatio(ratio, 9, List.of(), List.of(), true);
+    MethodChoice above = MethodChoice.byRatio(Math.nextUp(ratio), 9, List.of(), List.of(), true);
     assertFalse(equal.chooses("a/B", "m" + i, "()V"));
     assertTrue(above.chooses("a/B", "m" + i, "()V"));
   }
 
   @Test
   void halfIsTheSignBit() {
-    MethodChoice half = MethodChoice.byRatio(0.5, 9, List.of(), List.of());
+    MethodChoice half = MethodChoice.byRatio(0.5, 9, List.of(), List.of(), true);
     for (int i = 0; i < 1000; i++) {
       String name = "m" + i;
       assertEquals(
@@ -135,7 +135,7 @@ class MethodChoiceTest {
   @Test
   void excludeWins() {
     MethodChoice choice =
-        MethodChoice.byRatio(1, 0, List.of("java.util.*"), List.of("*.List.get", "*.remove"));
+        MethodChoice.byRatio(1, 0, List.of("java.util.*"), List.of("*.List.get", "*.remove"), true);
     assertTrue(choice.chooses("java/util/Map", "get", "(I)I"));
     assertFalse(choice.chooses("java/util/List", "get", "(I)I"));
     assertFalse(choice.chooses("java/util/Map", "remove", "(I)I"));
@@ -153,6 +153,7 @@ class MethodChoiceTest {
   @CsvSource({"-0.1", "1.1", "NaN", "Infinity"})
   void ratioOutsideIsRefused(double ratio) {
     assertThrows(
-        IllegalArgumentException.class, () -> MethodChoice.byRatio(ratio, 0, List.of(), List.of()));
+        IllegalArgumentException.class,
+        () -> MethodChoice.byRatio(ratio, 0, List.of(), List.of(), true));
   }
 }

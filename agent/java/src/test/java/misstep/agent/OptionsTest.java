@@ -39,6 +39,13 @@ class OptionsTest {
   }
 
   @Test
+  void whetherLeavesAreInstrumented() throws IOException {
+    assertTrue(Options.methodChoice("out=/tmp/x").leaves());
+    assertTrue(Options.methodChoice("out=/tmp/x,leaves=1").leaves());
+    assertFalse(Options.methodChoice("out=/tmp/x,leaves=0").leaves());
+  }
+
+  @Test
   void whetherJfrRecords() {
     assertTrue(Options.jfr("out=/tmp/x,jfr=1"));
     assertFalse(Options.jfr("out=/tmp/x,jfr=0"));

@@ -42,6 +42,11 @@ public final class Instrumenter {
   public interface Choice {
     /** Called once for each method that has code. */
     boolean chooses(String className, String name, String descriptor);
+
+    /** Whether methods that call nothing and loop nowhere may be among them. */
+    default boolean leaves() {
+      return true;
+    }
   }
 
   /** Reserves method ids. */
@@ -84,7 +89,8 @@ public final class Instrumenter {
     String className = reader.getClassName();
     List<ClassFile.Method> chosen = new ArrayList<>();
     for (ClassFile.Method m : ClassFile.methods(reader)) {
-      if (choice.chooses(className, m.name, m.descriptor)) {
+      if (choice.chooses(className, m.name, m.descriptor)
+          && (choice.leaves() || !Leaves.isLeaf(file, m))) {
         if (m.maxLocals > MAX_LOCALS) {
           problems.skipped(className, m.key(), "no local slot is left");
         } else {
