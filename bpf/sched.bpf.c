@@ -58,6 +58,8 @@ struct task_state {
   __u64 ready_at;  // when it began to wait for a CPU
   __u64 waited;    // from ready to the present run
   __u64 ran_from;
+  __u64 slept_from;
+  __u64 period;   // see misstep_period
   __u64 waker;    // path of the thread that woke it for the present run, 0 if none of the tree did
   __u64 name[2];  // as last classified
   __u32 children;
@@ -247,7 +249,7 @@ static __always_inline struct misstep_knobs *knobs_at(__u64 elapsed, __u64 *epoc
   *epoch = config.strategy == MISSTEP_STRATEGY_CHAOS && config.epoch ? elapsed / config.epoch : 0;
   if (e->epoch != *epoch + 1) {
     if (config.strategy == MISSTEP_STRATEGY_CHAOS)
-      misstep_chaos(config.seed, *epoch, config.delay_cap, &e->knobs);
+      misstep_chaos(config.seed, *epoch, config.delay_cap, config.away_cap, &e->knobs);
     else
       bpf_probe_read_kernel(&e->knobs, sizeof(e->knobs),
                             (const void *)&config.knobs);  // memcpy would take the constant 0
@@ -277,8 +279,10 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
     t->decision = (struct misstep_decision){.slice = config.knobs.slice_long, .event = event};
     goto decided;
   }
+  if (event == MISSTEP_EVENT_WAKEUP && t->slept_from) t->period = misstep_period(t->period, now - t->slept_from);
   point.path = t->thread.path;
   point.elapsed = elapsed_at(now);
+  point.period = t->period;
   point.counter = t->counter;
   point.event = event;
   point.role = t->thread.role;
@@ -600,8 +604,10 @@ OP(int, op_stopping)(__u64 *ctx) {
     return 0;
   }
   if (!t->ours) return 0;
-  t->thread.ran += bpf_ktime_get_ns() - t->ran_from;
+  __u64 now = bpf_ktime_get_ns();
+  t->thread.ran += now - t->ran_from;
   if (!quiet()) {
+    if (!runnable) t->slept_from = now;
     struct cpu_state *c = cpu_of(scx_bpf_task_cpu(p));
     if (!c) {
       IMPOSSIBLE("no such CPU", scx_bpf_task_cpu(p));

@@ -68,6 +68,7 @@ const (
 	schedMisstepMarkMISSTEP_MARK_REPLAYED schedMisstepMark = 16
 	schedMisstepMarkMISSTEP_MARK_DEPARTED schedMisstepMark = 32
 	schedMisstepMarkMISSTEP_MARK_PLACED   schedMisstepMark = 64
+	schedMisstepMarkMISSTEP_MARK_AWAY     schedMisstepMark = 128
 )
 
 type schedMisstepRecord struct {

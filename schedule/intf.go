@@ -21,6 +21,9 @@ type Knobs struct {
 	WindowMax    uint64
 	WindowLow    uint64
 	Target       uint64
+	Away         uint64
+	AwayMin      uint64
+	AwayMax      uint64
 	Order        uint32
 	ChangePoints uint32
 	ChangeSpan   uint32
@@ -34,6 +37,7 @@ type Config struct {
 	Seed         uint64
 	Epoch        uint64
 	DelayCap     uint64
+	AwayCap      uint64
 	Strategy     uint32
 	Flags        uint32
 	LoaderTgid   int32

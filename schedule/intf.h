@@ -84,6 +84,9 @@ struct misstep_knobs {
   __u64 window_max;
   __u64 window_low;  // share of threads that a window holds
   __u64 target;      // share of threads that delays and short slices touch
+  __u64 away;        // probability, when created or woken, of an absence of 1 to 32 times the thread's own period
+  __u64 away_min;    // period of a thread whose own one is shorter or unknown
+  __u64 away_max;    // longest absence
   __u32 order;       // enum misstep_order
   __u32 change_points;
   __u32 change_span;          // decisions of one thread over which its change points are spread
@@ -103,6 +106,7 @@ struct misstep_config {
   __u64 seed;
   __u64 epoch;        // chaos draws new knobs after this time
   __u64 delay_cap;    // chaos chooses no longer delay
+  __u64 away_cap;     // nor a longer absence
   __u32 strategy;     // enum misstep_strategy
   __u32 flags;        // enum misstep_flag, or-ed
   __s32 loader_tgid;  // children of this process that enter SCHED_EXT are roots of the tree
@@ -119,6 +123,7 @@ struct misstep_config {
 struct misstep_point {
   __u64 path;     // of creation, see misstep_path
   __u64 elapsed;  // since the tree's first thread
+  __u64 period;   // for how long the thread usually sleeps, see misstep_period
   __u32 counter;  // the thread's own, from 0
   __u32 event;    // enum misstep_event
   __u32 role;     // enum misstep_role
@@ -134,6 +139,7 @@ enum misstep_mark {
   MISSTEP_MARK_REPLAYED = 16,  // taken from a log
   MISSTEP_MARK_DEPARTED = 32,  // a log has something else here
   MISSTEP_MARK_PLACED = 64,    // a breakpoint stopped it at a place of the log that is replayed
+  MISSTEP_MARK_AWAY = 128,     // kept away for longer than its own period
 };
 
 struct misstep_decision {

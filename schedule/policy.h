@@ -2,9 +2,9 @@
 // the kernel (sched.bpf.c) and for user space (test/policy.c), where determinism, distributions and bounds are tested.
 //
 // A decision is a function of the configuration (with its seed) and of one point: the thread's path of creation, its
-// own decision counter, the event, its role, and the time since the tree began. Time enters only as the index of a
-// chaos epoch and of a starvation window. Nothing depends on what other threads did, so the same thread gets the same
-// decisions in another interleaving.
+// own decision counter, the event, its role, its period, and the time since the tree began. Time enters only as the
+// index of a chaos epoch and of a starvation window, and as the period's power of two. Nothing else depends on what
+// other threads did, so the same thread gets the same decisions in another interleaving.
 //
 // Sources: PCT, Burckhardt et al., ASPLOS 2010; POS, Yuan et al., CAV 2018; starvation windows, rr's chaos mode
 // (O'Callahan, "Introducing rr Chaos Mode", 2016); the mixing function is that of splitmix64 (Steele et al., OOPSLA
@@ -37,6 +37,8 @@ enum misstep_lane {
   MISSTEP_LANE_WINDOW = 8,
   MISSTEP_LANE_OFFSET = 9,
   MISSTEP_LANE_PRIORITY = 10,
+  MISSTEP_LANE_AWAY = 11,
+  MISSTEP_LANE_ABSENCE = 12,
   MISSTEP_LANE_CHANGE = 16,  // and the following, one for each change point
   MISSTEP_LANE_CHAOS = 64,   // and the following, one for each knob
 };
@@ -99,6 +101,22 @@ MISSTEP_FUNCTION __u64 misstep_octaves(__u64 draw, __u64 min, __u64 max) {
   __u64 low = misstep_log2(min), high = misstep_log2(max);
   __u64 x = misstep_exp2(low + misstep_scale(draw, high - low));
   return x < min ? min : x > max ? max : x;
+}
+
+// A thread's period after one more sleep: it follows the longer ones of the thread's sleeps, up by a half and down by
+// an eighth, so that one sleep that a perturbation made long hardly moves it.
+MISSTEP_INLINE __u64 misstep_period(__u64 period, __u64 slept) {
+  __u64 up = period + period / 2, down = period - period / 8;
+  if (!period) return slept;
+  return slept > up ? up : slept < down ? down : slept;
+}
+
+// The length of an absence. Of the period only the power of two counts: the noise of a clock does not change it.
+MISSTEP_INLINE __u64 misstep_absence(__u64 draw, const struct misstep_knobs *k, __u64 period) {
+  __u64 least = misstep_exp2(misstep_log2(period | 1) & ~0xffffULL);
+  if (least < k->away_min) least = k->away_min;
+  if (least > k->away_max) least = k->away_max;
+  return misstep_octaves(draw, least, 32 * least < k->away_max ? 32 * least : k->away_max);
 }
 
 // Where the starvation windows of the time around `elapsed` lie.
@@ -189,6 +207,11 @@ MISSTEP_FUNCTION int misstep_decide(__u64 seed, const struct misstep_knobs *k MI
         misstep_octaves(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_LENGTH), k->delay_min, k->delay_max);
     d->marks |= MISSTEP_MARK_DELAYED;
   }
+  if (p->event != MISSTEP_EVENT_EXPIRY &&
+      misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_AWAY), k->away)) {
+    d->delay = misstep_absence(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_ABSENCE), k, p->period);
+    d->marks |= MISSTEP_MARK_AWAY;
+  }
   if (targeted && misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_SHORT), k->slice_short)) {
     d->slice = misstep_octaves(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_SLICE), k->slice_min, k->slice_max);
     d->marks |= MISSTEP_MARK_SHORT;
@@ -256,7 +279,10 @@ MISSTEP_INLINE __u64 misstep_chaos_draw(__u64 seed, __u64 epoch, __u64 knob) {
 // others run: so most epochs cut every run into slices of some microseconds, and a thread whose slice ended is held for
 // a time drawn by octaves, from shorter than a context switch to much longer than a step of most programs. One epoch in
 // four is coarser, and each mechanism is off in some, so that one that hides a bug does not always do so.
-MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, struct misstep_knobs *k MISSTEP_NONNULL) {
+// A standstill needs a thread to be away while others that sleep, too, come round: so in some epochs threads that wake
+// up are kept away for a multiple of their own period, or of one drawn from microseconds to away_cap.
+MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, __u64 away_cap,
+                                   struct misstep_knobs *k MISSTEP_NONNULL) {
   __u64 mix = misstep_chaos_draw(seed, epoch, 0);
   int coarse = ((mix >> 16) & 3) == 0;
   __u64 low, high;
@@ -290,6 +316,13 @@ MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, str
   k->window_max = misstep_octaves(misstep_chaos_draw(seed, epoch, 10), 4000000, 50000000);
   k->window_low = MISSTEP_ONE / 2;
   k->target = MISSTEP_ONE;
+
+  k->away = away_cap && ((mix >> 20) & 3) == 0
+                ? misstep_octaves(misstep_chaos_draw(seed, epoch, 12), MISSTEP_ONE / 64, MISSTEP_ONE / 2)
+                : 0;
+  k->away_min = 10000;
+  if (((mix >> 23) & 31) == 0) k->away_min = misstep_octaves(misstep_chaos_draw(seed, epoch, 13), 10000, away_cap);
+  k->away_max = away_cap;
   for (__u32 i = 0; i < MISSTEP_ROLES; i++)  // one of -50, 0, 50
     k->bias[i] = ((__s32)(misstep_chaos_draw(seed, epoch, 16 + i) % 3) - 1) * 50;
   return 0;

@@ -28,7 +28,7 @@ func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[st
 	c, err := Perturbation{Strategy: "chaos"}.Config()
 	require.NoError(t, err)
 	out, err = exec.Command(program, strategy, strconv.Itoa(seed), strconv.Itoa(seeds), strconv.Itoa(iterations),
-		fmt.Sprintf("epoch=%d", c.Epoch), fmt.Sprintf("cap=%d", c.DelayCap)).Output()
+		fmt.Sprintf("epoch=%d", c.Epoch), fmt.Sprintf("cap=%d", c.DelayCap), fmt.Sprintf("away=%d", c.AwayCap)).Output()
 	require.NoError(t, err)
 	all := map[string][]int{}
 	for line := range strings.Lines(string(out)) {
@@ -42,7 +42,7 @@ func modelled(t *testing.T, strategy string, seed, seeds, iterations int) map[st
 		}
 		all[name] = append(all[name], ran)
 	}
-	require.Len(t, all, 12)
+	require.Len(t, all, 14)
 	return all
 }
 
@@ -61,6 +61,17 @@ func TestChaosReachesEveryModelledRace(t *testing.T) {
 	mean := math.Exp(logs / float64(n))
 	t.Logf("geometric mean of the medians: %.0f iterations", mean)
 	assert.Less(t, mean, 200.0)
+}
+
+// What a race needs whose threads sleep: without absences these take 480 iterations and more in half of the runs.
+func TestAbsencesReachTheModelledPeriodicRaces(t *testing.T) {
+	all := modelled(t, "chaos", 1001, 20, 500)
+	for _, name := range []string{"lock_handover", "two_permits"} {
+		ran := slices.Sorted(slices.Values(all[name]))
+		t.Logf("%s: median %d iterations, worst %d", name, ran[10], ran[19])
+		assert.Less(t, ran[10], 200, name)
+		assert.Less(t, ran[17], math.MaxInt, "%s: 18 of 20 runs", name)
+	}
 }
 
 func TestNoModelledRaceShowsUnderNone(t *testing.T) {

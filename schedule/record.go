@@ -94,11 +94,14 @@ const (
 	MarkReplayed
 	MarkDeparted
 	MarkPlaced
+	MarkAway
 )
 
 func (m Mark) String() string {
 	var set []string
-	for i, text := range []string{"delayed", "starved", "short slice", "priority changed", "replayed", "departed", "at its place"} {
+	for i, text := range []string{
+		"delayed", "starved", "short slice", "priority changed", "replayed", "departed", "at its place", "away",
+	} {
 		if m&(1<<i) != 0 {
 			set = append(set, text)
 		}

@@ -142,14 +142,16 @@ var strategies = []Strategy{
 	{
 		Name: "chaos", kind: strategyChaos,
 		Doc: "The default mix: slices of some microseconds, after which a thread is delayed while others run, delays at " +
-			"wake-ups, an order of the waiting threads, and starvation windows; in each epoch all strengths are drawn from the " +
-			"seed, and some mechanisms are off.",
+			"wake-ups, absences of several times a thread's own period, an order of the waiting threads, and starvation " +
+			"windows; in each epoch all strengths are drawn from the seed, and some mechanisms are off.",
 		Parameters: []Parameter{
 			micros("epoch_us", "time until all strengths are drawn again", 1000, 60e6, 5000),
 			micros("max_delay_us", "longest delay", 10, 2e6, 4000),
+			micros("max_away_us", "longest absence: 1 to 32 times as long as the thread usually sleeps, or as a period drawn for "+
+				"the epoch; 0 means none", 0, 2e6, 400000),
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
-			c.Epoch, c.DelayCap = nanos(v["epoch_us"]), nanos(v["max_delay_us"])
+			c.Epoch, c.DelayCap, c.AwayCap = nanos(v["epoch_us"]), nanos(v["max_delay_us"]), nanos(v["max_away_us"])
 		},
 	},
 }

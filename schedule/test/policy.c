@@ -1,11 +1,12 @@
 // The policy in user space: a program that prints decisions for policy_test.go to judge. Compiled with the sanitizers.
 //
 //   policy decide SEED PATH EVENT ROLE COUNT ELAPSED STEP KNOB=VALUE…   one line a decision: delay slice rank marks
-//   policy chaos SEED CAP COUNT                                        one line an epoch: all knobs in their order
+//   policy chaos SEED CAP AWAY COUNT                                   one line an epoch: all knobs in their order
 //   policy windows SEED COUNT STEP KNOB=VALUE…                         one line a step: elapsed start end next id
-//   policy roles NAME…                                                 one line a name: role
-//   policy octaves MIN MAX COUNT                                       one line a draw
-//   policy simulate SEED THREADS MILLISECONDS KNOB=VALUE…              one CPU, see simulate: longest waits; chaos=CAP
+//   policy absences SEED EVENT COUNT LEAST LONGEST SLEEP…              period after the sleeps; one line a decision:
+//   delay policy roles NAME…                                                 one line a name: role policy octaves MIN
+//   MAX COUNT                                       one line a draw policy simulate SEED THREADS MILLISECONDS
+//   KNOB=VALUE…              one CPU, see simulate: longest waits; chaos=CAP
 //                                                                      instead of knobs draws them in epochs of 5 ms
 #include "../policy.h"
 
@@ -22,6 +23,7 @@ static const struct {
     KNOB(delay_wakeup), KNOB(delay_expiry), KNOB(delay_min), KNOB(delay_max),     KNOB(slice_short), KNOB(slice_min),
     KNOB(slice_max),    KNOB(slice_long),   KNOB(wait_max),  KNOB(window_share),  KNOB(window_min),  KNOB(window_max),
     KNOB(window_low),   KNOB(target),       KNOB(order),     KNOB(change_points), KNOB(change_span), KNOB(until),
+    KNOB(away),         KNOB(away_min),     KNOB(away_max),
 };
 
 static int fail(const char *what) {
@@ -72,10 +74,10 @@ static int decide(int n, char **a) {
 }
 
 static int chaos(int n, char **a) {
-  if (n != 3) return fail("chaos: arguments");
-  for (__u64 epoch = 0; epoch < strtoull(a[2], NULL, 10); epoch++) {
+  if (n != 4) return fail("chaos: arguments");
+  for (__u64 epoch = 0; epoch < strtoull(a[3], NULL, 10); epoch++) {
     struct misstep_knobs k = {0};
-    misstep_chaos(strtoull(a[0], NULL, 10), epoch, strtoull(a[1], NULL, 10), &k);
+    misstep_chaos(strtoull(a[0], NULL, 10), epoch, strtoull(a[1], NULL, 10), strtoull(a[2], NULL, 10), &k);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
       __u64 value = 0;
       memcpy(&value, (char *)&k + fields[i].offset, fields[i].size);
@@ -96,6 +98,23 @@ static int windows(int n, char **a) {
     struct misstep_window w;
     misstep_window_at(strtoull(a[0], NULL, 10), &k, t, &w);
     printf("%llu %llu %llu %llu %llu\n", t, w.start, w.end, w.next, w.id);
+  }
+  return 0;
+}
+
+static int absences(int n, char **a) {
+  if (n < 5) return fail("absences: arguments");
+  struct misstep_knobs k = {.order = MISSTEP_ORDER_FIFO, .target = MISSTEP_ONE, .away = MISSTEP_ONE / 2};
+  k.away_min = strtoull(a[3], NULL, 10);
+  k.away_max = strtoull(a[4], NULL, 10);
+  struct misstep_point p = {.path = 7, .event = atoi(a[1])};
+  for (int i = 5; i < n; i++) p.period = misstep_period(p.period, strtoull(a[i], NULL, 10));
+  printf("%llu\n", p.period);
+  for (int count = atoi(a[2]); count > 0; count--, p.counter++) {
+    struct misstep_decision d;
+    misstep_decide(strtoull(a[0], NULL, 10), &k, 0, &p, &d);
+    if (!d.delay != !(d.marks & MISSTEP_MARK_AWAY)) return fail("absences: mark");
+    printf("%llu\n", d.delay);
   }
   return 0;
 }
@@ -122,7 +141,7 @@ static int octaves(int n, char **a) {
 static void simulated(__u64 seed, struct misstep_knobs *k, __u64 cap, const struct misstep_point *p,
                       struct misstep_decision *d) {
   __u64 epoch = cap ? p->elapsed / 5000000 : 0;
-  if (cap) misstep_chaos(seed, epoch, cap, k);
+  if (cap) misstep_chaos(seed, epoch, cap, 100 * cap < 2000000000 ? 100 * cap : 2000000000, k);
   misstep_decide(seed, k, epoch, p, d);
 }
 
@@ -201,7 +220,7 @@ int main(int n, char **a) {
   static const struct {
     const char *name;
     int (*run)(int, char **);
-  } commands[] = {{"decide", decide}, {"chaos", chaos},     {"windows", windows},
+  } commands[] = {{"decide", decide}, {"chaos", chaos},     {"windows", windows},  {"absences", absences},
                   {"roles", roles},   {"octaves", octaves}, {"simulate", simulate}};
   for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
     if (!strcmp(a[1], commands[i].name)) return commands[i].run(n - 2, a + 2);

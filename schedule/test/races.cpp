@@ -5,7 +5,7 @@
 //
 //   races STRATEGY SEED COUNT ITERATIONS KNOB=VALUE…
 //
-// STRATEGY is chaos (knobs: epoch, cap) or none. One line for each race and seed: name, 1 if the bug showed,
+// STRATEGY is chaos (knobs: epoch, cap, away) or none. One line for each race and seed: name, 1 if the bug showed,
 // iterations, seconds.
 #include <algorithm>
 #include <coroutine>
@@ -46,7 +46,7 @@ enum class State { kReady, kDelayed, kRunning, kBlocked, kAsleep, kDone };
 
 struct Thread {
   Code code;
-  uint64_t path = 0, counter = 0, children = 0, key = 0, until = 0, work = 0;
+  uint64_t path = 0, counter = 0, children = 0, key = 0, until = 0, work = 0, slept_from = 0, period = 0;
   State state = State::kBlocked;
   misstep_decision decision = {};
   Thread *joiner = nullptr;
@@ -61,21 +61,23 @@ struct Lock {
 
 // One run of one race. There is one at a time.
 struct World {
-  uint64_t seed = 0, epoch = 0, cap = 0, now = 0, slice_end = 0, known_epoch = ~0ULL, iteration_began = 0;
+  uint64_t seed = 0, epoch = 0, cap = 0, away = 0, now = 0, slice_end = 0, known_epoch = ~0ULL, iteration_began = 0;
   bool chaos = false, kicked = false;
   misstep_knobs knobs = {};
   std::vector<std::unique_ptr<Thread>> threads;
   Thread *current = nullptr;
 
   void decide(Thread *t, unsigned event) {
+    if (event == MISSTEP_EVENT_WAKEUP && t->slept_from) t->period = misstep_period(t->period, now - t->slept_from);
     misstep_point p = {};
     p.path = t->path;
     p.elapsed = now;
+    p.period = t->period;
     p.counter = t->counter;
     p.event = t->counter == 0 ? unsigned{MISSTEP_EVENT_START} : event;
     p.role = MISSTEP_ROLE_MUTATOR;
     uint64_t e = chaos ? now / epoch : 0;
-    if (chaos && e != known_epoch) misstep_chaos(seed, known_epoch = e, cap, &knobs);
+    if (chaos && e != known_epoch) misstep_chaos(seed, known_epoch = e, cap, away, &knobs);
     misstep_decide(seed, &knobs, e, &p, &t->decision);
     t->counter++;
     t->until = now + t->decision.delay;
@@ -173,6 +175,7 @@ struct World {
         current = nullptr;
         if (t->joiner) enqueue(t->joiner, MISSTEP_EVENT_WAKEUP);
       } else if (t->state != State::kRunning) {
+        t->slept_from = now;
         current = nullptr;
       }
     }
@@ -218,6 +221,26 @@ std::suspend_always join(Thread *t) {
   return {};
 }
 
+struct Semaphore {
+  int count = 0;
+  Lock waiting;
+  std::suspend_always wait() {
+    if (count) {
+      count--;
+      return nanoseconds(50);
+    }
+    waiting.waiting.push_back(world->current);
+    world->current->state = State::kBlocked;
+    return {};
+  }
+  void post() {
+    if (waiting.waiting.empty())
+      count++;
+    else
+      wake_first(waiting);
+  }
+};
+
 struct Node {
   Node *next;
   int owners;
@@ -226,6 +249,7 @@ struct Node {
 // What the threads of one iteration share.
 struct Shared {
   Lock a, b, locks[3], changed;
+  Semaphore request, reply, permits{2, {}};
   int balance = 0, taken = 0, stage = 0, arrived = 0, generation = 0, left = 0, right = 0;
   bool ready = false, made = false, filled = false, done = false, freed = false, configured = false, started = false,
        torn = false;
@@ -371,6 +395,34 @@ Code stage(Shared &s, int steps, int from) {
   if (s.stage == from) s.stage = from + 1;
 }
 
+// The periodic races that chaos may be tuned on.
+Code caller(Shared &s) {
+  co_await nap(12000);
+  co_await lock(s.a);
+  co_await work(50);
+  s.request.post();
+  co_await s.reply.wait();
+  unlock(s.a);
+}
+Code server(Shared &s) {
+  co_await nap(3000);
+  co_await nap(1000);
+  co_await lock(s.a);
+  co_await work(50);
+  unlock(s.a);
+  co_await s.request.wait();
+  s.reply.post();
+}
+Code both_permits(Shared &s, int begin) {
+  co_await nap(begin);
+  co_await s.permits.wait();
+  co_await nap(300);
+  co_await s.permits.wait();
+  co_await work(50);
+  s.permits.post();
+  s.permits.post();
+}
+
 struct Race {
   const char *name;
   std::vector<Body> threads;
@@ -408,6 +460,10 @@ const std::vector<Race> &races() {
        {[](Shared &s) { return stage(s, 100, 2); }, [](Shared &s) { return stage(s, 10000, 1); },
         [](Shared &s) { return stage(s, 10000, 0); }},
        [](Shared &s) { return s.stage == 3; }},
+      {"lock_handover", {caller, server}, right},
+      {"two_permits",
+       {[](Shared &s) { return both_permits(s, 500); }, [](Shared &s) { return both_permits(s, 4800); }},
+       right},
   };
   return all;
 }
@@ -434,11 +490,13 @@ int main(int n, char **a) {
     fprintf(stderr, "races: arguments\n");
     return 2;
   }
-  uint64_t seed = strtoull(a[2], nullptr, 10), count = strtoull(a[3], nullptr, 10), epoch = 5000000, cap = 4000000;
+  uint64_t seed = strtoull(a[2], nullptr, 10), count = strtoull(a[3], nullptr, 10), epoch = 5000000, cap = 4000000,
+           away = 400000000;
   long iterations = atol(a[4]);
   for (int i = 5; i < n; i++) {
     if (!strncmp(a[i], "epoch=", 6)) epoch = strtoull(a[i] + 6, nullptr, 10);
     if (!strncmp(a[i], "cap=", 4)) cap = strtoull(a[i] + 4, nullptr, 10);
+    if (!strncmp(a[i], "away=", 5)) away = strtoull(a[i] + 5, nullptr, 10);
   }
   for (auto &race : races()) {
     for (uint64_t s = seed; s < seed + count; s++) {
@@ -447,6 +505,7 @@ int main(int n, char **a) {
       w.seed = s;
       w.epoch = epoch;
       w.cap = cap;
+      w.away = away;
       w.chaos = !strcmp(a[1], "chaos");
       w.knobs.order = MISSTEP_ORDER_FIFO;
       w.knobs.target = MISSTEP_ONE;

@@ -107,6 +107,7 @@ void Perturber::Begin(PointState* state, std::string_view name, uint32_t tid) {
   state->path = r.path;
   state->tid = tid;
   state->counter = 0;
+  state->period = 0;
   state->rank.store(0, std::memory_order_relaxed);
   state->waiting.store(false, std::memory_order_relaxed);
   file_->stats[MISSTEP_STAT_THREADS].fetch_add(1, std::memory_order_relaxed);
@@ -118,11 +119,12 @@ void Perturber::Decide(PointState* state, uint32_t event, uint64_t elapsed, miss
   uint64_t epoch = 0;
   if (config_->strategy == MISSTEP_STRATEGY_CHAOS) {
     epoch = config_->epoch != 0 ? elapsed / config_->epoch : 0;
-    misstep_chaos(config_->seed, epoch, config_->delay_cap, &knobs);
+    misstep_chaos(config_->seed, epoch, config_->delay_cap, config_->away_cap, &knobs);
   }
   misstep_point point = {};
   point.path = state->path;
   point.elapsed = elapsed;
+  point.period = state->period;
   point.counter = state->counter;
   point.event = event;
   point.role = state->role;
@@ -132,6 +134,10 @@ void Perturber::Decide(PointState* state, uint32_t event, uint64_t elapsed, miss
 
 int64_t Perturber::Point(PointState* state, uint32_t event) {
   const uint64_t elapsed = Elapsed();
+  const uint64_t seen = state->seen.load(std::memory_order_relaxed);
+  if (event == MISSTEP_EVENT_WAKEUP && seen != 0 && seen < elapsed) {
+    state->period = misstep_period(state->period, elapsed - seen);
+  }
   misstep_decision d = {};
   Decide(state, event, elapsed, &d);
   auto& stats = file_->stats;

@@ -37,6 +37,7 @@ struct PointState {
   uint32_t tid = 0;
   uint32_t counter = 0;
   uint32_t role = 0;
+  uint64_t period = 0;  // between a point and the one after it that ends a wait, see misstep_period
   // For other threads, which may have to let it pass.
   std::atomic<uint64_t> rank = 0;
   std::atomic<uint64_t> seen = 0;     // elapsed time at its last point, 0 if it has ended
