@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -108,6 +109,12 @@ func help(mode, argument string) int {
 			}
 		}
 		fmt.Println(slow, elsewhere)
+		return 0
+	case "nap": // sleeps for 10 ms each time, without the runtime
+		nap := syscall.NsecToTimespec(int64(10 * time.Millisecond))
+		for end := time.Now().Add(d); time.Now().Before(end); {
+			_, _, _ = syscall.RawSyscall(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&nap)), 0, 0)
+		}
 		return 0
 	case "spin": // calls passed the given number of times
 		for range d {
@@ -236,6 +243,34 @@ func TestKernelEachStrategyDoesItsWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A thread that sleeps for 10 ms each time is kept away for as long and longer, as far as chaos may, though nobody told it how long
+// the thread sleeps.
+func TestKernelAbsencesFollowTheThreadsPeriod(t *testing.T) {
+	needKernel(t)
+	away := func(longest float64) (delays []uint64) {
+		p := schedule.Perturbation{Strategy: "chaos", Seed: 5, Parameters: map[string]float64{"max_away_us": longest}}
+		var file bytes.Buffer
+		log, err := schedule.NewLogWriter(&file, schedule.Header{Perturbation: p})
+		require.NoError(t, err)
+		require.Nil(t, run(t, Options{Perturbation: p, Log: log}, helper("nap", 6*time.Second)).Report.Ejection)
+		recorded, err := schedule.ReadLog(&file)
+		require.NoError(t, err)
+		first := recorded.Threads[0].Path
+		for _, d := range recorded.Decisions {
+			if d.Path == first && d.Elapsed > time.Second && d.Marks&schedule.MarkAway != 0 {
+				assert.Equal(t, schedule.EventWakeup, d.Event)
+				delays = append(delays, d.Delay)
+			}
+		}
+		return delays
+	}
+	delays := away(100000)
+	require.NotEmpty(t, delays)
+	assert.GreaterOrEqual(t, slices.Min(delays), uint64(1<<23), "the power of two below 10 ms: %v", delays)
+	assert.LessOrEqual(t, slices.Max(delays), uint64(100e6))
+	assert.Empty(t, away(0), "without absences")
 }
 
 func TestKernelDelaysAreThoseOfThePolicy(t *testing.T) {
