@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,7 +21,8 @@ type Needs struct {
 	Write, Read []string
 	// Network is the host's; else it has a loopback interface of its own.
 	Network bool
-	// Override lets it read files that its user may not, among those that it needs: data that this process was asked to read.
+	// Override lets it read files that its user may not, among those that it needs: data that this process was asked to read. It sees
+	// neither /sys nor more of /etc than what everybody may read and JDKs need.
 	Override bool
 	// Perf allows perf_event_open, as far as /proc/sys/kernel/perf_event_paranoid does.
 	Perf bool
@@ -168,14 +171,6 @@ func (b *Box) As(work func() error) error {
 	})
 }
 
-// Run runs the command in the box and waits for it.
-func (b *Box) Run(cmd *exec.Cmd) error {
-	if err := b.Start(cmd, nil); err != nil {
-		return err
-	}
-	return cmd.Wait()
-}
-
 // checkReadable returns an error with the remedy if the program's user may not read what it needs: the files and folders
 // themselves, not what is in them. With mount namespaces, the folders above do not count.
 func (b *Box) checkReadable() error {
@@ -270,6 +265,27 @@ func onThread(work func() error) error {
 	result := make(chan error, 1)
 	spawn(func() { result <- work() })
 	return <-result
+}
+
+// sees returns the folders of the system that the program sees, and the other files and folders, with links resolved.
+func (b *Box) sees() (folders, reads []string, err error) {
+	folders = append([]string{"/sys", "/etc"}, system...)
+	reads = b.needs.Read
+	if b.needs.Override {
+		folders = system
+		for _, pattern := range configuration {
+			found, err := filepath.Glob(pattern)
+			if err != nil {
+				return nil, nil, err
+			}
+			reads = append(slices.Clip(reads), found...)
+		}
+	}
+	reads, err = resolved(reads)
+	below := func(path string) bool {
+		return slices.ContainsFunc(folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") })
+	}
+	return folders, slices.DeleteFunc(reads, below), err
 }
 
 // resolved returns the paths of a list that exist, with links resolved, and those links that are not below one of the system's

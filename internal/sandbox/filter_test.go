@@ -50,6 +50,9 @@ func TestAnswersOfTheFilter(t *testing.T) {
 		{"TCP", unix.AUDIT_ARCH_X86_64, unix.SYS_SOCKET, unix.AF_INET, yes},
 		{"unix sockets", unix.AUDIT_ARCH_X86_64, unix.SYS_SOCKET, unix.AF_UNIX, yes},
 		{"sockets to the hypervisor", unix.AUDIT_ARCH_X86_64, unix.SYS_SOCKET, unix.AF_VSOCK, no},
+		{"a pair of sockets", unix.AUDIT_ARCH_X86_64, unix.SYS_SOCKETPAIR, unix.AF_UNIX, yes},
+		{"a pair of TIPC sockets", unix.AUDIT_ARCH_X86_64, unix.SYS_SOCKETPAIR, unix.AF_TIPC, no},
+		{"the call after sockets", unix.AUDIT_ARCH_X86_64, unix.SYS_CONNECT, unix.AF_VSOCK, yes},
 		{"i386", unix.AUDIT_ARCH_I386, 3, 0, lacks},
 		{"x32", unix.AUDIT_ARCH_X86_64, x32 | unix.SYS_READ, 0, lacks},
 	} {

@@ -68,7 +68,7 @@ func (b *Box) restrict() error {
 	}
 	rules := int(fd)
 	defer unix.Close(rules)
-	reads, err := resolved(b.needs.Read)
+	folders, reads, err := b.sees()
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,7 @@ func (b *Box) restrict() error {
 		paths  []string
 		access uint64
 	}{
-		{system, accessRead},
-		{[]string{"/sys"}, accessRead},
+		{folders, accessRead},
 		{[]string{"/proc"}, accessRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE}, // /proc/self/coredump_filter
 		{devices, accessRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
 		{[]string{"/tmp"}, accessAttach},

@@ -127,6 +127,11 @@ func TestOverrideReadsWhatItIsGiven(t *testing.T) {
 	assert.Equal(t, "content of "+mine, shell(t, s.Box(Needs{Read: []string{file}, Override: true}), "cat "+file))
 	assert.Equal(t, "no", shell(t, s.Box(Needs{Read: []string{file}, Override: true}),
 		"cat "+secret+"/file 2>/dev/null || echo no"))
+	for _, other := range []string{"/etc/shadow", "/etc/ssl", "/sys/kernel"} {
+		assert.Equal(t, "no", shell(t, s.Box(Needs{Read: []string{file}, Override: true}),
+			"ls "+other+" >/dev/null 2>&1 && echo yes || echo no"), "%s is not what it was asked to read", other)
+	}
+	assert.Equal(t, "misstep", shell(t, s.Box(Needs{Override: true}), "id -un"))
 	refusal := shell(t, s.Box(Needs{Read: []string{file}}), "cat "+file)
 	assert.Contains(t, refusal, "chmod -R o+rX "+file)
 	assert.Contains(t, refusal, "--jvm-user")

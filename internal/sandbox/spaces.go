@@ -6,13 +6,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// system lists the folders of programs and libraries, and /etc, which name and locate what JDKs link to. Links stay links.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/nix", "/gnu"}
+// system lists the folders of programs and libraries. Links stay links. Most programs see /etc, too, which names and locates what
+// JDKs link to, and /sys.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
+
+// configuration is what a program needs of /etc that may read what its user may not: nothing in it is secret.
+var configuration = []string{
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/java*", "/etc/localtime", "/etc/passwd",
+	"/etc/group", "/etc/nsswitch.conf", "/etc/hosts",
+}
 
 // devices that programs may use.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
@@ -74,7 +80,11 @@ func (b *Box) copyTrees() (mounts []mount, err error) {
 		}
 		return err
 	}
-	for _, path := range append([]string{"/sys"}, system...) {
+	folders, reads, err := b.sees()
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range folders {
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 			continue // a link, which makeRoot makes again, or missing
 		}
@@ -87,14 +97,7 @@ func (b *Box) copyTrees() (mounts []mount, err error) {
 			return mounts, err
 		}
 	}
-	reads, err := resolved(b.needs.Read)
-	if err != nil {
-		return mounts, err
-	}
 	for _, path := range reads {
-		if isSystem(path) {
-			continue
-		}
 		if err := add(path, read); err != nil {
 			return mounts, err
 		}
@@ -105,16 +108,6 @@ func (b *Box) copyTrees() (mounts []mount, err error) {
 		}
 	}
 	return mounts, nil
-}
-
-// isSystem reports whether a path is below one of the system's folders, which are there anyway.
-func isSystem(path string) bool {
-	for _, folder := range system {
-		if path == folder || strings.HasPrefix(path, folder+"/") {
-			return true
-		}
-	}
-	return false
 }
 
 func copyTree(path string, attributes uint64) (mount, error) {
@@ -138,7 +131,11 @@ func (b *Box) makeRoot(mounts []mount) error {
 	if err := unix.Mount("tmpfs", workbench, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=1m,mode=0755"); err != nil {
 		return fmt.Errorf("mount the new root: %w", err)
 	}
-	for _, path := range system {
+	folders, _, err := b.sees()
+	if err != nil {
+		return err
+	}
+	for _, path := range folders {
 		if target, err := os.Readlink(path); err == nil {
 			if err := os.Symlink(target, workbench+path); err != nil {
 				return fmt.Errorf("make the link %s: %w", path, err)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"misstep/runner/scratch"
 )
 
@@ -57,7 +59,13 @@ func socketOf(pid int) string { return fmt.Sprintf("/proc/%d/root%s", pid, scrat
 // operation and three arguments, each ended by a zero byte, and answers with a line with the result, 0 for success, and a message.
 // It waits for the answer until the context ends.
 func ask(ctx context.Context, pid int, quit func(), operation string, args ...string) (string, error) {
-	conn, err := attach(ctx, pid, socketOf(pid), quit)
+	place, name := filepath.Split(socketOf(pid))
+	folder, err := unix.Open(place, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("attach to JVM %d: %w", pid, err)
+	}
+	defer unix.Close(folder)
+	conn, err := attach(ctx, pid, func(ctx context.Context) (net.Conn, error) { return connect(ctx, folder, name) }, quit)
 	if err != nil {
 		return "", fmt.Errorf("attach to JVM %d: %w", pid, err)
 	}
@@ -80,10 +88,30 @@ func ask(ctx context.Context, pid int, quit func(), operation string, args ...st
 	return text, nil
 }
 
-// attach connects to a JVM, which it makes listen first.
-func attach(ctx context.Context, pid int, socket string, quit func()) (net.Conn, error) {
+// connect connects to the socket of a JVM in a folder, which is the JVM's own /tmp or one for all: a link there, which may lead to
+// the socket of another program of this host, is not followed.
+func connect(ctx context.Context, folder int, name string) (net.Conn, error) {
+	fd, err := unix.Openat(folder, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+		return nil, fmt.Errorf("%s is no socket: %w", name, unix.ENOTSOCK)
+	}
 	var dialer net.Dialer
-	if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
+	return dialer.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d", fd))
+}
+
+// attach connects to a JVM, which it makes listen first.
+func attach(
+	ctx context.Context, pid int, connect func(context.Context) (net.Conn, error), quit func(),
+) (net.Conn, error) {
+	if conn, err := connect(ctx); err == nil {
 		return conn, nil
 	}
 	trigger, err := makeTrigger(pid)
@@ -102,7 +130,7 @@ func attach(ctx context.Context, pid int, socket string, quit func()) (net.Conn,
 		case <-deadline:
 			return nil, errors.New("it does not listen")
 		case <-poll.C:
-			if conn, err := dialer.DialContext(ctx, "unix", socket); err == nil {
+			if conn, err := connect(ctx); err == nil {
 				return conn, nil
 			}
 		}

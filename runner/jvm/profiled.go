@@ -3,6 +3,7 @@ package jvm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -130,7 +131,11 @@ func (t *trial) recording() (string, error) {
 	case len(files) == 1:
 		return files[0], nil
 	}
-	return joined, profiler.Join(files, joined)
+	err = profiler.Join(files, joined, int64(min(t.limits.disk, math.MaxInt64-1)))
+	if errors.Is(err, profiler.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", errNoRecording, err)
+	}
+	return joined, err
 }
 
 // keepsRecording reports whether a recording explains an outcome.

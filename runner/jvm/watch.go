@@ -97,8 +97,9 @@ func (t *trial) watch(ctx context.Context) error {
 func (t *trial) look() uint64 {
 	usage := t.jvm.Usage()
 	t.maxRSS = max(t.maxRSS, usage.MaxRSS)
-	if size := t.folder.Size(); size > t.limits.disk {
-		t.fail("disk", "the trial's folder holds %d MiB, beyond the limit of %d MiB", size>>20, t.limits.disk>>20)
+	if size := t.folder.Size() + usage.Unlinked; size > t.limits.disk {
+		t.fail("disk", "the trial's folder holds %d MiB, %d of them in files without a name, beyond the limit of %d MiB", size>>20,
+			usage.Unlinked>>20, t.limits.disk>>20)
 	}
 	t.updateProgress()
 	if t.status.Started {

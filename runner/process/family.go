@@ -90,7 +90,7 @@ const zombiePatience = 500 * time.Millisecond
 // claims reports whether a process carries the family's mark or belongs to its own user.
 func (f *family) claims(pid int) bool {
 	if f.user != nil && sandbox.IsOwn(f.user.Uid) {
-		if uid, ok := userOf(pid); ok && uid == f.user.Uid {
+		if uid, _, ok := sandbox.UserOf(pid); ok && uid == f.user.Uid {
 			return true
 		}
 	}

@@ -75,23 +75,6 @@ func all() map[int]stat {
 	return found
 }
 
-// userOf returns the real user of a process. The owner of its folder in /proc would be root for a process that has made itself
-// undumpable (proc(5)).
-func userOf(pid int) (uint32, bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(data)) {
-		if users, ok := strings.CutPrefix(line, "Uid:"); ok {
-			var uid uint32
-			_, err := fmt.Sscan(users, &uid)
-			return uid, err == nil
-		}
-	}
-	return 0, false
-}
-
 // isMarked reports whether a process carries the mark. Environments of other users' processes cannot be read; those are no trials.
 func isMarked(pid int, mark string) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

@@ -272,6 +272,8 @@ type Usage struct {
 	RSS uint64
 	// MaxRSS is the highest RSS of one of them in bytes.
 	MaxRSS uint64
+	// Unlinked is what their open files without a name take of the file system of the program's folder, in bytes.
+	Unlinked uint64
 }
 
 // Usage reads every process of the machine, and remembers the program's descendants: call it about twice a second.
@@ -282,9 +284,14 @@ func (p *Process) Usage() Usage {
 	if p.gone {
 		return u
 	}
+	device, known := deviceOf(p.spec.Dir)
+	seen := map[file]bool{}
 	for _, s := range p.family.members(false) {
 		if s.state == 'Z' {
 			continue
+		}
+		if known {
+			u.Unlinked += unlinked(s.pid, device, seen)
 		}
 		u.Processes++
 		u.RSS += s.rss

@@ -276,7 +276,7 @@ func TestCoreLimitOfAnotherUser(t *testing.T) {
 	var limit unix.Rlimit
 	require.NoError(t, s.Box.As(func() error { return unix.Prlimit(p.PID(), unix.RLIMIT_CORE, nil, &limit) }))
 	require.Equal(t, unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, limit)
-	user, ok := userOf(p.PID())
+	user, _, ok := sandbox.UserOf(p.PID())
 	require.True(t, ok)
 	require.Equal(t, s.Box.UID(), int(user))
 }
@@ -295,7 +295,7 @@ func TestProcessesOfTheUserAreEnded(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, await(t, p).Err)
 	for pid := range all() {
-		if user, ok := userOf(pid); ok {
+		if user, _, ok := sandbox.UserOf(pid); ok {
 			require.NotEqual(t, s.Box.UID(), int(user), "a process of the program's user is left")
 		}
 	}

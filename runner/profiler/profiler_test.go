@@ -181,12 +181,15 @@ func TestRecordingsOfEachEnd(t *testing.T) {
 	joined := filepath.Join(t.TempDir(), "joined.jfr")
 	files, err := Recordings(jfr{}, place)
 	require.NoError(t, err)
-	require.NoError(t, Join(files, joined))
+	require.ErrorIs(t, Join(files, joined, 199), ErrTooLarge)
+	require.NoFileExists(t, joined)
+	require.NoError(t, Join(files, joined, 200))
 	data, err := os.ReadFile(joined)
 	require.NoError(t, err)
 	require.Len(t, data, 200)
 	require.Equal(t, byte(10), data[headerStart+7])
-	require.Error(t, Join(files, joined), "it exists")
+	require.Error(t, Join(files, joined, 200), "it exists")
+	require.FileExists(t, joined)
 
 	// Killed while it made its dump, which is shorter than what it was made of.
 	chunk(t, filepath.Join(place.Out, fileDump), 10, 150)

@@ -21,6 +21,9 @@ const (
 	headerMagic, headerStart, headerSize = "FLR\x00", 32, 68
 )
 
+// ErrTooLarge says that a recording has more bytes than a trial may write.
+var ErrTooLarge = errors.New("the recording is larger than the trial's limit of disk space")
+
 // found is a file of a recording.
 type found struct {
 	path  string
@@ -135,19 +138,27 @@ func readSmall(folder, name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// Join writes the files of one recording to one file, which must not exist: chunks may follow each other in a recording.
-func Join(files []string, target string) (err error) {
+// Join writes the files of one recording to one file, which must not exist: chunks may follow each other in a recording. They
+// may have at most so many bytes: files with holes, which the JVM's user may have left, take up little space.
+func Join(files []string, target string, most int64) (err error) {
 	to, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return fmt.Errorf("join the chunks of a recording: %w", err)
 	}
-	defer func() { err = errors.Join(err, to.Close()) }()
+	defer func() {
+		if err = errors.Join(err, to.Close()); err != nil {
+			err = errors.Join(err, os.Remove(target))
+		}
+	}()
 	for _, path := range files {
 		from, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 		if err != nil {
 			return fmt.Errorf("join the chunks of a recording: %w", err)
 		}
-		_, err = io.Copy(to, from)
+		n, err := io.Copy(to, io.LimitReader(from, most+1))
+		if most -= n; err == nil && most < 0 {
+			err = ErrTooLarge
+		}
 		if err = errors.Join(err, from.Close()); err != nil {
 			return fmt.Errorf("join the chunks of a recording: %w", err)
 		}

@@ -89,7 +89,7 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	defer cancel()
 	cmd := exec.CommandContext(ctx, h.Java, h.arguments(path, limits)...)
 	cmd.Env = []string{"LC_ALL=C.UTF-8"} // a JAVA_TOOL_OPTIONS must not reach it
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
 	var stderr bytes.Buffer
 	cmd.Stderr = capped.New(&stderr, stderrBytes)
@@ -111,7 +111,7 @@ func (h Helper) Read(ctx context.Context, file string, limits Limits, visit func
 	if err != nil && !errors.Is(err, ErrNoEnd) {
 		cancel() // it may have more to write
 	}
-	ended := cmd.Wait()
+	ended := box.Wait(cmd)
 	usage := usageOf(cmd)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

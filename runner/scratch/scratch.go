@@ -101,23 +101,43 @@ func (f *Folder) Size() uint64 {
 	return sum
 }
 
-// RemoveAll is os.RemoveAll that also removes folders whose permissions a workload has removed.
+// RemoveAll is os.RemoveAll that also removes folders whose permissions a workload has removed. It changes nothing outside of the
+// path, whatever links are there, or come there meanwhile.
 func RemoveAll(path string) error {
 	for range 64 { // each round makes one more level of folders accessible
 		if os.RemoveAll(path) == nil {
 			return nil
 		}
-		_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, _ error) error {
-			if d != nil && d.IsDir() {
-				_ = os.Chmod(p, 0o700) // if it fails, so does os.RemoveAll
-			}
-			return nil
-		})
+		openUp(path) // if it fails, so does os.RemoveAll
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return fmt.Errorf("remove trial folder: %w", err)
 	}
 	return nil
+}
+
+// openUp lets this user into a folder and those in it, as far as they can be read.
+func openUp(path string) {
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	defer parent.Close()
+	if info, err := parent.Lstat(filepath.Base(path)); err != nil || !info.IsDir() {
+		return
+	}
+	_ = parent.Chmod(filepath.Base(path), 0o700)
+	root, err := parent.OpenRoot(filepath.Base(path))
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = root.Chmod(p, 0o700) // in the folder, also where a link took its place
+		}
+		return nil
+	})
 }
 
 // Explain adds the remedy to errors about a full file system; it returns others unchanged.

@@ -2,6 +2,7 @@ package scratch
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -182,4 +183,26 @@ func TestNotesFollowNoLinks(t *testing.T) {
 	require.Empty(t, readNote(dir, attachedFile))
 	require.NoError(t, f.Attaching(43))
 	require.Equal(t, "43", readNote(dir, attachedFile))
+}
+
+// What a workload left is opened up for its removal, and nothing that its links lead to.
+func TestRemovalFollowsNoLinks(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.Mkdir(outside, 0o500))
+	folder := filepath.Join(t.TempDir(), "trial")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "a", "b"), 0o700))
+	require.NoError(t, os.Symlink(outside, filepath.Join(folder, "link")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(folder, "a", "b", "link")))
+	require.NoError(t, os.Chmod(filepath.Join(folder, "a", "b"), 0))
+	openUp(folder)
+	info, err := os.Stat(filepath.Join(folder, "a", "b"))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
+	openUp(filepath.Join(folder, "link"))
+	info, err = os.Stat(outside)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o500), info.Mode().Perm())
+	require.NoError(t, RemoveAll(folder))
+	require.NoDirExists(t, folder)
+	require.DirExists(t, outside)
 }
