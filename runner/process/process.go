@@ -67,7 +67,8 @@ type Process struct {
 
 	mu     sync.Mutex
 	family family
-	gone   bool // reaped: its pid may belong to another
+	joined map[int]uint64 // processes in the cgroup: pid to start time
+	gone   bool           // reaped: its pid may belong to another
 	result Result
 }
 
@@ -148,6 +149,9 @@ func (p *Process) run(started chan<- error) {
 	p.spec.Cgroup.add(p.pid)
 	p.limitCore(p.spec.Core)
 	p.family = family{leader: p.pid, mark: p.spec.Mark, user: p.spec.Box.User(), known: map[int]uint64{}}
+	p.mu.Lock()
+	p.join(p.family.members(false))
+	p.mu.Unlock()
 	started <- nil
 
 	var copies sync.WaitGroup
@@ -258,6 +262,22 @@ func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL) // its waiter does the rest
 }
 
+// join puts into the cgroup those of the family that are not in it: the program may have had children before it was put there, and
+// they others. Those of the ones that are in it are born there. The caller holds p.mu.
+func (p *Process) join(members []stat) {
+	if p.spec.Cgroup == nil {
+		return
+	}
+	joined := make(map[int]uint64, len(members))
+	for _, s := range members {
+		if start, in := p.joined[s.pid]; !in || start != s.start {
+			p.spec.Cgroup.add(s.pid)
+		}
+		joined[s.pid] = s.start
+	}
+	p.joined = joined
+}
+
 // LeaderRSS returns the resident set of the program itself in bytes; it is cheap enough for frequent calls.
 func (p *Process) LeaderRSS() uint64 {
 	s, _ := readStat(p.pid)
@@ -286,7 +306,9 @@ func (p *Process) Usage() Usage {
 	}
 	device, known := deviceOf(p.spec.Dir)
 	seen := map[file]bool{}
-	for _, s := range p.family.members(false) {
+	members := p.family.members(false)
+	p.join(members)
+	for _, s := range members {
 		if s.state == 'Z' {
 			continue
 		}

@@ -235,6 +235,35 @@ func TestMemoryLimitOfTheGroup(t *testing.T) {
 	require.NoError(t, group.Remove())
 }
 
+// Children that a program had before it was put into its group are in the group, too.
+func TestEarlyChildrenJoinTheGroup(t *testing.T) {
+	cgroups := DetectCgroups()
+	if cgroups.memory == "" {
+		t.Skip("no memory controller that this process may use: " + cgroups.String())
+	}
+	group, err := cgroups.New(fmt.Sprintf("misstep-test-early-%d", os.Getpid()), 0)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	s := spec(t, dir, "setsid sleep 1000 & setsid sh -c 'sleep 1000 & touch ready; wait' & wait", group)
+	s.Start = func(cmd *exec.Cmd) error {
+		err := cmd.Start()
+		for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			if _, missing := os.Stat(filepath.Join(dir, "ready")); missing == nil {
+				break
+			}
+		}
+		return err
+	}
+	p, err := Start(s)
+	require.NoError(t, err)
+	list, err := os.ReadFile(filepath.Join(cgroups.memory, filepath.Base(group.folders[0]), "cgroup.procs"))
+	require.NoError(t, err)
+	require.Len(t, strings.Fields(string(list)), 4, "two shells, two sleepers")
+	p.Kill()
+	require.NoError(t, await(t, p).Err)
+	require.NoError(t, group.Remove())
+}
+
 func TestParseStatTakesAnyName(t *testing.T) {
 	text := "17 (a) b (c) S 3 17 16 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 1000 25 1844674407\n"
 	s, ok := parseStat([]byte(text))
