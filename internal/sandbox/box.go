@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -265,44 +263,4 @@ func onThread(work func() error) error {
 	result := make(chan error, 1)
 	spawn(func() { result <- work() })
 	return <-result
-}
-
-// sees returns the folders of the system that the program sees, and the other files and folders, with links resolved.
-func (b *Box) sees() (folders, reads []string, err error) {
-	folders = append([]string{"/sys", "/etc"}, system...)
-	reads = b.needs.Read
-	if b.needs.Override {
-		folders = system
-		for _, pattern := range configuration {
-			found, err := filepath.Glob(pattern)
-			if err != nil {
-				return nil, nil, err
-			}
-			reads = append(slices.Clip(reads), found...)
-		}
-	}
-	reads, err = resolved(reads)
-	below := func(path string) bool {
-		return slices.ContainsFunc(folders, func(f string) bool { return path == f || strings.HasPrefix(path, f+"/") })
-	}
-	return folders, slices.DeleteFunc(reads, below), err
-}
-
-// resolved returns the paths of a list that exist, with links resolved, and those links that are not below one of the system's
-// folders.
-func resolved(paths []string) (real []string, err error) {
-	for _, path := range paths {
-		target, err := filepath.EvalSymlinks(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		real = append(real, target)
-		if clean := filepath.Clean(path); clean != target {
-			real = append(real, clean)
-		}
-	}
-	return real, nil
 }

@@ -10,16 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system lists the folders of programs and libraries. Links stay links. Most programs see /etc, too, which names and locates what
-// JDKs link to, and /sys.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu"}
-
-// configuration is what a program needs of /etc that may read what its user may not: nothing in it is secret.
-var configuration = []string{
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/java*", "/etc/localtime", "/etc/passwd",
-	"/etc/group", "/etc/nsswitch.conf", "/etc/hosts",
-}
-
 // devices that programs may use.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 

@@ -262,62 +262,8 @@ func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL) // its waiter does the rest
 }
 
-// join puts into the cgroup those of the family that are not in it: the program may have had children before it was put there, and
-// they others. Those of the ones that are in it are born there. The caller holds p.mu.
-func (p *Process) join(members []stat) {
-	if p.spec.Cgroup == nil {
-		return
-	}
-	joined := make(map[int]uint64, len(members))
-	for _, s := range members {
-		if start, in := p.joined[s.pid]; !in || start != s.start {
-			p.spec.Cgroup.add(s.pid)
-		}
-		joined[s.pid] = s.start
-	}
-	p.joined = joined
-}
-
 // LeaderRSS returns the resident set of the program itself in bytes; it is cheap enough for frequent calls.
 func (p *Process) LeaderRSS() uint64 {
 	s, _ := readStat(p.pid)
 	return s.rss
-}
-
-// Usage of the family at one moment.
-type Usage struct {
-	// Processes that are alive.
-	Processes int
-	// RSS summed over them in bytes; shared pages count for each.
-	RSS uint64
-	// MaxRSS is the highest RSS of one of them in bytes.
-	MaxRSS uint64
-	// Unlinked is what their open files without a name take of the file system of the program's folder, in bytes.
-	Unlinked uint64
-}
-
-// Usage reads every process of the machine, and remembers the program's descendants: call it about twice a second.
-func (p *Process) Usage() Usage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var u Usage
-	if p.gone {
-		return u
-	}
-	device, known := deviceOf(p.spec.Dir)
-	seen := map[file]bool{}
-	members := p.family.members(false)
-	p.join(members)
-	for _, s := range members {
-		if s.state == 'Z' {
-			continue
-		}
-		if known {
-			u.Unlinked += unlinked(s.pid, device, seen)
-		}
-		u.Processes++
-		u.RSS += s.rss
-		u.MaxRSS = max(u.MaxRSS, s.rss)
-	}
-	return u
 }
