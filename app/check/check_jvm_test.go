@@ -15,10 +15,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"misstep/agent"
 	"misstep/app/local"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/runner/jvm"
 )
 
 // compiled returns the class path of the test's program.
@@ -215,4 +217,24 @@ func TestBudgetOfEntryChecks(t *testing.T) {
 	bounded, unbounded := made(0.05), made(0)
 	assert.Positive(t, bounded)
 	assert.Greater(t, unbounded, 3*bounded)
+}
+
+// Without leaves those methods are not instrumented, others are, and what is compared agrees all the same.
+func TestLeavesAreLeftOut(t *testing.T) {
+	classes := compiled(t)
+	instrumented := func(without bool) []string {
+		o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-Xmx256m", "-cp", classes, "Program", "2000", "exit", "0")
+		o.WithoutLeaves, o.Out = without, filepath.Join(t.TempDir(), "out")
+		r, err := Run(t.Context(), o)
+		require.NoError(t, err)
+		assert.True(t, r.Proved(), r.Reason)
+		assert.False(t, r.New(), "%+v", r.Bugs)
+		list, err := os.ReadFile(filepath.Join(o.Out, jvm.AgentDir, agent.FileMethods))
+		require.NoError(t, err)
+		return agent.ParseMethods(list)
+	}
+	all, calling := instrumented(false), instrumented(true)
+	assert.Contains(t, all, "Program.leaf(J)J")
+	assert.NotContains(t, calling, "Program.leaf(J)J")
+	assert.Contains(t, calling, "Program.fib(I)J")
 }

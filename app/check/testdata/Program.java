@@ -1,10 +1,17 @@
 import java.util.ArrayList;
 import java.util.Arrays;
 
-/** Works for some milliseconds, and ends as its arguments say: MILLIS, then exit CODE, echo, crash or wait; works says that it works. */
+/**
+ * Works for some milliseconds, and ends as its arguments say: MILLIS, then exit CODE, echo, crash
+ * or wait; works says that it works.
+ */
 public class Program {
   static long fib(int n) {
     return n < 2 ? n : fib(n - 1) + fib(n - 2);
+  }
+
+  static long leaf(long n) {
+    return n < 0 ? -n : n;
   }
 
   public static void main(String[] args) throws Exception {
@@ -15,6 +22,7 @@ public class Program {
     }
     while (System.nanoTime() < end) {
       sum += fib(18) + new ArrayList<>(Arrays.asList(args)).hashCode();
+      sum = leaf(sum);
     }
     System.out.println("worked " + (sum != 0));
     System.err.println("on stderr");
