@@ -66,7 +66,8 @@ func (v *Violations) unused(s Settings) {
 	methods := NeedsMethods(s.Checks, s.Perturb...)
 	for i, in := range s.Instrumentation {
 		at := fmt.Sprintf("instrumentation[%d]", i)
-		some, patterns := in.GetRatio() > 0 && in.GetRatio() < 1, len(in.GetInclude())+len(in.GetExclude()) > 0 || in.GetWithoutLeaves()
+		some := in.GetRatio() > 0 && in.GetRatio() < 1
+		patterns := len(in.GetInclude())+len(in.GetExclude()) > 0 || in.GetWithoutLeaves()
 		if !methods && (some || patterns || len(in.GetOnly()) > 0) {
 			v.Addf(at, "selects methods, but none is instrumented without the check %s or a perturbation by the agent: "+
 				"add one of them, or remove this", anyOf(func(c Check) bool { return c.Methods }))

@@ -21,8 +21,8 @@ const (
 	// RecordEnd closes a log: Delay is the number of decisions taken, Slice of records lost.
 	RecordEnd
 	// RecordRun is a stretch of time in which a thread had a CPU, from Elapsed on: Delay is its length, Slice how long the thread
-	// had waited for a CPU, Rank the path of the thread that had woken it (0: a timer, or no thread of the tree), Counter the number
-	// of its decisions so far, Event an Ending.
+	// had waited for a CPU, Rank the path of the thread that had woken it (0: a timer, or no thread of the tree), Counter the
+	// number of its decisions so far, Event an Ending.
 	RecordRun
 )
 

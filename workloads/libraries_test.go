@@ -12,8 +12,8 @@ import (
 	"misstep/workloads"
 )
 
-// TestBugsOfLibraries runs the programs that show bugs of libraries: with the fixed versions none shows; with the others the one that
-// needs neither a perturbation nor ten seconds of a hang does.
+// TestBugsOfLibraries runs the programs that show bugs of libraries: with the fixed versions none shows; with the others the one
+// that needs neither a perturbation nor ten seconds of a hang does.
 func TestBugsOfLibraries(t *testing.T) {
 	dir := filepath.Join(builtDir(t), "..", "libraries")
 	if _, err := os.Stat(dir); err != nil {

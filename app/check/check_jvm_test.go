@@ -223,7 +223,8 @@ func TestBudgetOfEntryChecks(t *testing.T) {
 func TestLeavesAreLeftOut(t *testing.T) {
 	classes := compiled(t)
 	instrumented := func(without bool) []string {
-		o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-Xmx256m", "-cp", classes, "Program", "2000", "exit", "0")
+		o, _, _ := options(t, testenv.Catalogued(t, "jdk17").Tool("java"), "-Xmx256m", "-cp", classes, "Program", "2000", "exit",
+			"0")
 		o.WithoutLeaves, o.Out = without, filepath.Join(t.TempDir(), "out")
 		r, err := Run(t.Context(), o)
 		require.NoError(t, err)

@@ -109,7 +109,8 @@ func running(pid int) (jvmProcess, error) {
 			return none, fmt.Errorf("--pid: %w", err)
 		}
 		if theirs != own {
-			return none, fmt.Errorf("--pid: process %d is in a container, or a service with files of its own: run misstep inside of it", pid)
+			return none, fmt.Errorf("--pid: process %d is in a container, or a service with files of its own: run misstep "+
+				"inside of it", pid)
 		}
 	}
 	maps, err := os.ReadFile(of("maps"))
@@ -135,8 +136,8 @@ func running(pid int) (jvmProcess, error) {
 		return none, fmt.Errorf("--pid: %w", err)
 	}
 	if !catches(string(status), syscall.SIGQUIT) {
-		return none, fmt.Errorf("--pid: JVM %d does not handle SIGQUIT, by which it is asked to listen: it runs with -Xrs, or is still "+
-			"starting", pid)
+		return none, fmt.Errorf("--pid: JVM %d does not handle SIGQUIT, by which it is asked to listen: it runs with -Xrs, or is "+
+			"still starting", pid)
 	}
 	working, err := os.Readlink(of("cwd"))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// maxKept bounds the answers that are kept, and maxBytes their bytes with those of the requests, as they are on the wire; in memory
-	// they take a few times as much. minFresh is how long an answer is given to everybody who may see it.
+	// maxKept bounds the answers that are kept, and maxBytes their bytes with those of the requests, as they are on the wire; in
+	// memory they take a few times as much. minFresh is how long an answer is given to everybody who may see it.
 	maxKept  = 500
 	maxBytes = 32 << 20
 	minFresh = time.Second

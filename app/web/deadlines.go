@@ -16,7 +16,8 @@ const (
 	partSize = 64 << 10
 )
 
-// deadlines reads forms before they are handled, and ends the connections of visitors who are too slow: what they hold, others lack.
+// deadlines reads forms before they are handled, and ends the connections of visitors who are too slow: what they hold, others
+// lack.
 func (s *Site) deadlines(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &punctual{ResponseWriter: w, control: http.NewResponseController(w), patience: s.Patience}

@@ -90,8 +90,8 @@ func (s *Site) logIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, inside(r.PostFormValue("to")), http.StatusSeeOther)
 }
 
-// attempt counts a login; an error if too many come from the visitor's address: each costs the coordinator a look into its store, and
-// a session or a question to the provider.
+// attempt counts a login; an error if too many come from the visitor's address: each costs the coordinator a look into its store,
+// and a session or a question to the provider.
 func (s *Site) attempt(r *http.Request) error {
 	now := s.Clock()
 	place := access.Place(r.RemoteAddr)

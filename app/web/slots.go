@@ -26,8 +26,8 @@ func (s *slots) join(c *access.Caller) (leave func(), err error) {
 	defer s.mu.Unlock()
 	switch {
 	case s.of[person] >= s.each:
-		return nil, access.ComeBack(s.comeBack, "%s has %d %s at a time already: end some, or come back in %v", person, s.each, s.what,
-			s.comeBack)
+		return nil, access.ComeBack(s.comeBack, "%s has %d %s at a time already: end some, or come back in %v", person, s.each,
+			s.what, s.comeBack)
 	case s.all >= s.most:
 		return nil, access.ComeBack(s.comeBack, "there are %d %s at a time already: come back in %v", s.most, s.what, s.comeBack)
 	}

@@ -35,7 +35,8 @@ var variants = []struct {
 	{"instrumented", check.Selection{Ratio: 1, Seed: 1, Checks: []string{recipe.ShadowGst + "=1e-9", recipe.Liveness}}, 0},
 	{
 		"no leaves",
-		check.Selection{Ratio: 1, Seed: 1, Checks: []string{recipe.ShadowGst + "=1e-9", recipe.Liveness}, WithoutLeaves: true}, 0,
+		check.Selection{Ratio: 1, Seed: 1, Checks: []string{recipe.ShadowGst + "=1e-9", recipe.Liveness}, WithoutLeaves: true},
+		0,
 	},
 	{"default", check.Selection{Ratio: 1, Seed: 1}, 0.05},
 }

@@ -70,7 +70,9 @@ func (p *perturbations) measure(ctx context.Context, bed *trial.Bed, until time.
 	for round := first; ; round++ {
 		for i := range perturbedTriggers {
 			r := perturbedTriggers[(i+round)%len(perturbedTriggers)] // a short budget ends elsewhere in each round
-			jdks := slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool { return !r.has(j) || !bed.Runs(j, r.workload) })
+			jdks := slices.DeleteFunc(slices.Clone(bed.JDKs), func(j jdk.Entry) bool {
+				return !r.has(j) || !bed.Runs(j, r.workload)
+			})
 			if len(jdks) == 0 {
 				continue
 			}
@@ -168,8 +170,9 @@ func (r trigger) bugs(dir, version string) (bugs []string) {
 // table compares the strategies for each bug and workload, also those under which it never showed.
 func (p *perturbations) table() bench.Table {
 	t := bench.Table{
-		Title:   "perturbation by the agent: trials in which a known bug showed",
-		Columns: []string{"bug", "workload", "strategy", "trials", "rate", "95 % interval", "median seconds to the first", "against none"},
+		Title: "perturbation by the agent: trials in which a known bug showed",
+		Columns: []string{"bug", "workload", "strategy", "trials", "rate", "95 % interval", "median seconds to the first",
+			"against none"},
 	}
 	var pairs [][2]string
 	for _, c := range p.Cells {

@@ -66,7 +66,8 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	run := check.Run
 	switch {
 	case (len(command) == 0) != (c.PID > 0):
-		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, such as java -jar app.jar, or --pid")}
+		return &exitError{code: exitOwn, err: errors.New("give the program's command after --, such as java -jar app.jar, " +
+			"or --pid")}
 	case c.AllJVMs:
 		run = check.RunAll
 	case c.PID > 0:
@@ -101,9 +102,9 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 
 func (c *checkCommand) selection() check.Selection {
 	return check.Selection{
-		Checks: c.Checks, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: cmp.Or(c.Ratio, 1), Include: c.Include, Exclude: c.Exclude,
-		WithoutLeaves: c.NoLeaves,
-		Interval:      c.Interval, Seed: c.Seed,
+		Checks: c.Checks, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: cmp.Or(c.Ratio, 1), Include: c.Include,
+		Exclude: c.Exclude, WithoutLeaves: c.NoLeaves,
+		Interval: c.Interval, Seed: c.Seed,
 	}
 }
 

@@ -99,7 +99,8 @@ func renderInterleaving(w io.Writer, x *explain.Explanation) {
 		for _, wait := range x.Waits[:min(len(x.Waits), mostWaits)] {
 			rows = append(rows, []string{wait.Woken, wait.Waker, fmt.Sprint(wait.Times), explain.Short(wait.Longest)})
 		}
-		renderTable(w, []column{{title: "thread", cut: 16}, {title: "woken by", cut: 16}, {title: "times"}, {title: "longest"}}, rows)
+		columns := []column{{title: "thread", cut: 16}, {title: "woken by", cut: 16}, {title: "times"}, {title: "longest"}}
+		renderTable(w, columns, rows)
 	}
 	for _, remark := range x.Remarks() {
 		fmt.Fprintln(w)

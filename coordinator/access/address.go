@@ -30,8 +30,8 @@ func Address(ctx context.Context) string {
 	return ""
 }
 
-// Place returns whose attempts at an address, host and port, count together: an IPv4 address, or the 64 bits of an IPv6 address that
-// one host may choose the rest of; "" inside one process.
+// Place returns whose attempts at an address, host and port, count together: an IPv4 address, or the 64 bits of an IPv6 address
+// that one host may choose the rest of; "" inside one process.
 func Place(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

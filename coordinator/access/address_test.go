@@ -24,11 +24,11 @@ func TestAddressOfVisitors(t *testing.T) {
 		return access.Address(metadata.NewIncomingContext(peer.NewContext(t.Context(), &peer.Peer{Addr: a}), headers))
 	}
 	assert.Equal(t, "192.0.2.7:1", from(pipe{}, sent))
-	assert.Equal(t, "", from(pipe{}, nil))
-	assert.Equal(t, "", from(pipe{}, metadata.Join(sent, sent)))
+	assert.Empty(t, from(pipe{}, nil))
+	assert.Empty(t, from(pipe{}, metadata.Join(sent, sent)))
 	outside := &net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 2}
 	assert.Equal(t, "198.51.100.1:2", from(outside, sent), "whoever calls from outside is where the connection comes from")
-	assert.Equal(t, "", access.Address(metadata.NewIncomingContext(t.Context(), sent)), "no connection")
+	assert.Empty(t, access.Address(metadata.NewIncomingContext(t.Context(), sent)), "no connection")
 }
 
 func TestPlacesOfAddresses(t *testing.T) {

@@ -133,8 +133,8 @@ func (p *Provider) verify(ctx context.Context, raw string) (name string, groups 
 			expired.Expiry.UTC().Format(time.RFC3339))
 	}
 	if err != nil && strings.Contains(err.Error(), errAskedLately.Error()) { // only its text comes through
-		return "", nil, access.ComeBack(askAgainAfter, "too many identity tokens came that no known key of the provider signed, as this "+
-			"one; if its keys are new, come back in %v", askAgainAfter)
+		return "", nil, access.ComeBack(askAgainAfter, "too many identity tokens came that no known key of the provider signed, "+
+			"as this one; if its keys are new, come back in %v", askAgainAfter)
 	}
 	if err != nil { // its text may quote claims of a token that is not genuine
 		return "", nil, status.Errorf(codes.Unauthenticated, "the identity token is not valid here: it is not signed by %s for "+

@@ -19,8 +19,8 @@ type Needs struct {
 	Write, Read []string
 	// Network is the host's; else it has a loopback interface of its own.
 	Network bool
-	// Override lets it read files that its user may not, among those that it needs: data that this process was asked to read. It sees
-	// neither /sys nor more of /etc than what everybody may read and JDKs need.
+	// Override lets it read files that its user may not, among those that it needs: data that this process was asked to read. It
+	// sees neither /sys nor more of /etc than what everybody may read and JDKs need.
 	Override bool
 	// Perf allows perf_event_open, as far as /proc/sys/kernel/perf_event_paranoid does.
 	Perf bool

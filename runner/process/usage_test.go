@@ -11,7 +11,8 @@ import (
 // Files without a name take space, too, once each however many processes have them open.
 func TestUnlinkedFilesCount(t *testing.T) {
 	dir := t.TempDir()
-	s := spec(t, dir, "exec 3>big 4>named; rm big; dd if=/dev/zero bs=65536 count=64 >&3 2>&4; cp /bin/sh named; sleep 1000 & sleep 1000", nil)
+	s := spec(t, dir, "exec 3>big 4>named; rm big; dd if=/dev/zero bs=65536 count=64 >&3 2>&4; cp /bin/sh named; "+
+		"sleep 1000 & sleep 1000", nil)
 	s.Dir = dir
 	p, err := Start(s)
 	require.NoError(t, err)

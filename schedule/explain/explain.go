@@ -98,8 +98,8 @@ func Explain(l *schedule.Log, o Options) (*Explanation, error) {
 	}
 	t := timelineOf(l)
 	x := &Explanation{
-		Header: l.Header, End: t.End, Threads: len(t.Threads), Decisions: len(l.Decisions), Lost: l.Lost, Cut: l.Cut, CutAt: l.CutAt,
-		Runs: t.Runs, Moment: t.End, timeline: t,
+		Header: l.Header, End: t.End, Threads: len(t.Threads), Decisions: len(l.Decisions), Lost: l.Lost, Cut: l.Cut,
+		CutAt: l.CutAt, Runs: t.Runs, Moment: t.End, timeline: t,
 		Silent: []Silence{}, Mattered: []Absence{}, Longest: []Absence{}, Waits: []Wait{},
 	}
 	times := timesOf(l)
@@ -225,7 +225,8 @@ func (t *Timeline) silent(earliest time.Duration) []Silence {
 				second = max(second, s.Length())
 			}
 		}
-		if after <= silentRuns && longest.From >= earliest && longest.Length() > max(silentTimes*second, t.End/silentPart, leastSilence) {
+		long := max(silentTimes*second, t.End/silentPart, leastSilence)
+		if after <= silentRuns && longest.From >= earliest && longest.Length() > long {
 			all = append(all, Silence{Thread: i, Label: t.Threads[i].Label(), Since: longest.From, For: longest.Length()})
 		}
 	}

@@ -52,8 +52,8 @@ func (x *Explanation) Perfetto(w io.Writer) error {
 	}
 	for i, a := range x.Mattered {
 		add(traceEvent{
-			Phase: "i", Name: fmt.Sprintf("%d: %s", i+1, a.Reason), Category: "mattered", Time: micros(a.From), Thread: a.Thread + 1,
-			Scope: "t", Arguments: map[string]any{"decision": a.Decision, "sentence": a.Sentence()},
+			Phase: "i", Name: fmt.Sprintf("%d: %s", i+1, a.Reason), Category: "mattered", Time: micros(a.From),
+			Thread: a.Thread + 1, Scope: "t", Arguments: map[string]any{"decision": a.Decision, "sentence": a.Sentence()},
 		})
 	}
 	if err == nil {
@@ -73,7 +73,9 @@ func (t *Thread) events(tid int, add func(traceEvent)) {
 	add(traceEvent{Phase: "M", Name: "thread_sort_index", Thread: tid, Arguments: map[string]any{"sort_index": tid}})
 	for _, s := range t.Spans {
 		duration := micros(s.Length())
-		add(traceEvent{Phase: "X", Name: s.State.String(), Category: "state", Time: micros(s.From), Duration: &duration, Thread: tid})
+		add(traceEvent{
+			Phase: "X", Name: s.State.String(), Category: "state", Time: micros(s.From), Duration: &duration, Thread: tid,
+		})
 	}
 }
 

@@ -102,7 +102,8 @@ func timelineOf(l *schedule.Log) *Timeline {
 	}
 	for i, own := range records {
 		slices.SortStableFunc(own, func(a, b schedule.Record) int {
-			return cmp.Or(cmp.Compare(a.Elapsed, b.Elapsed), cmp.Compare(a.Kind, b.Kind)) // a decision is before the run that follows
+			// A decision is before the run that follows.
+			return cmp.Or(cmp.Compare(a.Elapsed, b.Elapsed), cmp.Compare(a.Kind, b.Kind))
 		})
 		b := builder{thread: &t.Threads[i], runs: t.Runs}
 		for _, r := range own {

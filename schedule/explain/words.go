@@ -54,16 +54,16 @@ func (x *Explanation) Silences() (all []string) {
 // Remarks says what the log lacks, and how its perturbation was confined.
 func (x *Explanation) Remarks() (all []string) {
 	if !x.Runs {
-		all = append(all, "The log does not say when threads ran nor who woke them: it is one of the agent, or of an older version. "+
-			"Record it again with misstep sched run --log.")
+		all = append(all, "The log does not say when threads ran nor who woke them: it is one of the agent, or of an older "+
+			"version. Record it again with misstep sched run --log.")
 	}
 	if x.Cut {
 		all = append(all, fmt.Sprintf("The log was cut short at offset %d: it is explained as far as it reaches, which is not the "+
 			"end of the run.", x.CutAt))
 	}
 	if x.Lost > 0 {
-		all = append(all, fmt.Sprintf("%d records were lost when the log was recorded: threads may have run where it shows them waiting.",
-			x.Lost))
+		all = append(all, fmt.Sprintf("%d records were lost when the log was recorded: threads may have run where it shows them "+
+			"waiting.", x.Lost))
 	}
 	var bounds []string
 	for _, name := range []string{"from", "until"} {

@@ -64,4 +64,3 @@ var Periodic = []Race{
 	{"StopBeforeStart", Tune, 16},
 	{"CancelledTimer", Judge, 30},
 }
-

@@ -48,7 +48,8 @@ func TestTheTableHasEveryRace(t *testing.T) {
 // Nothing that tunes a strategy may look at a race that it is judged on: its name stands in no source but in those that measure.
 func TestJudgesAreKeptApart(t *testing.T) {
 	for _, folder := range []string{"bpf", "schedule", "agent/native"} {
-		require.NoError(t, filepath.WalkDir(filepath.Join(testenv.Root(), folder), func(path string, d os.DirEntry, err error) error {
+		root := filepath.Join(testenv.Root(), folder)
+		require.NoError(t, filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || strings.HasSuffix(path, ".o") {
 				return err
 			}

@@ -58,7 +58,8 @@ struct Agent : State {
   std::atomic<bool> ready_ = false;
 };
 
-// For functions that the JVM calls without an argument from the agent. Null until Agent_OnLoad or Agent_OnAttach has made it.
+// For functions that the JVM calls without an argument from the agent. Null until Agent_OnLoad or Agent_OnAttach has
+// made it.
 extern Agent* agent;
 
 }  // namespace misstep

@@ -189,7 +189,8 @@ std::string CatchUp(Agent* a, JNIEnv* env) {
   std::string error = a->service_thread.Begin(a->jvmti);
   if (!error.empty()) return error;
   MaySafepoint();
-  if (a->jvmti->GenerateEvents(JVMTI_EVENT_DYNAMIC_CODE_GENERATED) != JVMTI_ERROR_NONE) return "this JVM does not show its stubs";
+  if (a->jvmti->GenerateEvents(JVMTI_EVENT_DYNAMIC_CODE_GENERATED) != JVMTI_ERROR_NONE)
+    return "this JVM does not show its stubs";
   error = a->adoption.Run(env);
   if (error.empty()) a->Ready();
   return error;
@@ -205,7 +206,8 @@ void Stop(JNIEnv* env) {
 // Begins or ends the agent in a JVM that runs.
 std::string Attach(JavaVM* vm, const char* text) {
   JNIEnv* env = nullptr;
-  if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK) return "the attaching thread is not the JVM's";
+  if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK)
+    return "the attaching thread is not the JVM's";
   if (text != nullptr && std::string_view(text) == kStop) {
     if (agent == nullptr || agent->Ended()) return "the agent does not run";
     Stop(env);

@@ -240,7 +240,8 @@ std::string ParseOptions(std::string_view text, Options* o) {
       o->max_mismatches = static_cast<uint32_t>(n);
     } else {
       return "unknown option " + std::string(key) +
-             ": expected one of out, seed, methods, include, exclude, leaves, only, jfr, perturb, " MISSTEP_CHECK_OPTIONS
+             ": expected one of out, seed, methods, include, exclude, leaves, only, jfr, "
+             "perturb, " MISSTEP_CHECK_OPTIONS
              ", budget, reference, interval, jitter, burst, guesses, threads, signal, tap, tap-asgct, sites, stacks, "
              "depth, evidence, max-mismatches";
     }

@@ -195,8 +195,8 @@ class Threads {
 
   // Gives the calling thread a slot; vm is null in tests without one. Returns nullptr if no slot or no memory is left.
   Slot* Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name);
-  // As Attach, for another thread, of which env is the JNIEnv: nothing is signalled by the slot, nor does its thread end
-  // after Take, until Activate or Release. See adoption.h.
+  // As Attach, for another thread, of which env is the JNIEnv: nothing is signalled by the slot, nor does its thread
+  // end after Take, until Activate or Release. See adoption.h.
   Slot* Reserve(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string name);
   // Whether the calling thread may take a reserved slot: it has none, and is about to get none. Async-signal-safe.
   static bool MayTake();
