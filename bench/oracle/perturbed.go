@@ -171,8 +171,10 @@ func (r trigger) bugs(dir, version string) (bugs []string) {
 func (p *perturbations) table() bench.Table {
 	t := bench.Table{
 		Title: "perturbation by the agent: trials in which a known bug showed",
-		Columns: []string{"bug", "workload", "strategy", "trials", "rate", "95 % interval", "median seconds to the first",
-			"against none"},
+		Columns: []string{
+			"bug", "workload", "strategy", "trials", "rate", "95 % interval", "median seconds to the first",
+			"against none",
+		},
 	}
 	var pairs [][2]string
 	for _, c := range p.Cells {
