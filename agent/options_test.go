@@ -108,15 +108,15 @@ func TestStackTracesOfARecipe(t *testing.T) {
 func TestJVMArgsRefuses(t *testing.T) {
 	out := t.TempDir()
 	for name, o := range map[string]Options{
-		"not absolute":                  {Out: "relative"},
-		"comma":                         {Out: out + ",x"},
-		"white space":                   {Out: out, Include: []string{"a b"}},
-		"equals sign":                   {Out: out, Threads: "name:a=b"},
-		"has a comma, equals":           {Out: out, Evidence: "every,out=/x"},
-		"semicolon":                     {Out: out, Exclude: []string{"a;b"}},
-		"line break":                    {Out: out, Only: []string{"a\nb"}},
-		"leave include and exclude out": {Out: out, Only: []string{"a"}, Exclude: []string{"b"}},
-		"unknown check":                 {Out: out, Checks: map[string]float64{"nonsense": 1}},
+		"not absolute":                          {Out: "relative"},
+		"comma":                                 {Out: out + ",x"},
+		"white space":                           {Out: out, Include: []string{"a b"}},
+		"equals sign":                           {Out: out, Threads: "name:a=b"},
+		"has a comma, equals":                   {Out: out, Evidence: "every,out=/x"},
+		"semicolon":                             {Out: out, Exclude: []string{"a;b"}},
+		"line break":                            {Out: out, Only: []string{"a\nb"}},
+		"leave include, exclude and leaves out": {Out: out, Only: []string{"a"}, Exclude: []string{"b"}},
+		"unknown check":                         {Out: out, Checks: map[string]float64{"nonsense": 1}},
 		"write the list": {
 			Out: filepath.Join(out, "missing"), Only: []string{"a"}, Checks: map[string]float64{"gst-asgct": 1},
 		},

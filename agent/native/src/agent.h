@@ -3,10 +3,10 @@
 // The modules of this folder, each of which includes those above it alone:
 //   bytecode, upcalls, sites, frame, edges, align, nmethod,
 //   compare, bracket                                                 pure comparisons: no JVM, no locks, no clock
-//   methods, code_map, record, site_file, status, threads, adoption  tables that threads share
+//   methods, code_map, record, site_file, status, threads            tables that threads share
 //   state.h                                                          all of these, as one object that is passed around
 //   publisher, events, evidence, edge_check, verdict_count           shared by the engines
-//   signals, turns, handler                                          how a thread is made to walk its own stack
+//   signals, adoption, turns, handler                                how a thread is made to walk its own stack
 //   tap_buffer, tap_file, tap                                        how other samplers' signals are noted
 //   entry_engine, sample_engine, bracket_engine, liveness_engine,
 //   tap_engine                                                       one for each kind of check (engine.h)

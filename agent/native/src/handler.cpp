@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "adoption.h"
 #include "clock.h"
 #include "compare.h"
 #include "phase.h"
@@ -152,7 +153,7 @@ void Handle(int, siginfo_t* info, void* context) {
       TakeTick(*state, slot, context);
       filled = true;
     } else if (own && what == SignalFor::kAdoption) {
-      state->adoption.Take();
+      if (Adoption* adoption = state->adoption) adoption->Take();
       filled = true;
     } else if (slot != nullptr && own) {
       const uint64_t sequence = value >> kSignalForBits;

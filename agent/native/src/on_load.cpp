@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "adoption.h"
 #include "agent.h"
 #include "callbacks.h"
 #include "handler.h"
@@ -191,7 +192,8 @@ std::string CatchUp(Agent* a, JNIEnv* env) {
   MaySafepoint();
   if (a->jvmti->GenerateEvents(JVMTI_EVENT_DYNAMIC_CODE_GENERATED) != JVMTI_ERROR_NONE)
     return "this JVM does not show its stubs";
-  error = a->adoption.Run(env);
+  a->adoption = std::make_unique<Adoption>(*a).release();
+  error = a->adoption.load()->Run(env);
   if (error.empty()) a->Ready();
   return error;
 }

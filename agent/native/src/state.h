@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string>
 
-#include "adoption.h"
 #include "asgct.h"
 #include "code_map.h"
 #include "edges.h"
@@ -26,6 +25,8 @@
 #include "virtual_shadows.h"
 
 namespace misstep {
+
+class Adoption;
 
 // Threads get their shadow stacks from kStarting on, as earlier frames would be missing from them; checks run in
 // kReady.
@@ -47,7 +48,7 @@ struct State {
   DeoptStubs deopt_stubs;
   Perturber perturber;
   Threads threads{options, perturber};
-  Adoption adoption{*this};
+  std::atomic<Adoption*> adoption = nullptr;  // null unless the agent was attached to a JVM that ran; never destroyed
   VirtualShadows virtual_shadows;
   jfieldID shadow_field = nullptr;  // Thread.misstepShadow
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
