@@ -68,27 +68,33 @@ func tried(findings []*misstepv1.Finding, hits, counts []rates.Count) []counted 
 			campaigns[c] = true
 		}
 	}
+	can := map[string]bool{} // by the checks of a trial, of which there are few
 	could := func(checks string) bool {
-		return slices.ContainsFunc(findings, func(f *misstepv1.Finding) bool { return couldShow(f.GetSignature(), checks) })
+		answer, known := can[checks]
+		if !known {
+			answer = slices.ContainsFunc(findings, func(f *misstepv1.Finding) bool { return couldShow(f.GetSignature(), checks) })
+			can[checks] = answer
+		}
+		return answer
 	}
-	// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
-	counts = slices.DeleteFunc(slices.Clone(counts), func(c rates.Count) bool {
-		// Probes of a reproduction run recipes unlike any campaign's, which would distort the factors.
-		return strings.HasPrefix(c.Campaign, store.ReproductionPrefix) || of[c.Combination] == 0 && !could(c.Checks)
-	})
 	seen := map[key]bool{}
+	var out []counted
 	for _, c := range counts {
+		// Probes of a reproduction run recipes unlike any campaign's, which would distort the factors.
+		if strings.HasPrefix(c.Campaign, store.ReproductionPrefix) {
+			continue
+		}
+		n := of[c.Combination]
+		// A hit by a trial that did not ask for the check cannot be, but a merged finding may have aliases of several checks.
+		if n == 0 && !could(c.Checks) {
+			continue
+		}
+		out = append(out, counted{Count: c, hits: n})
 		if campaigns[c.Campaign] {
 			seen[keyOf(c.Combination)] = true
 		}
 	}
-	var out []counted
-	for _, c := range counts {
-		if seen[keyOf(c.Combination)] {
-			out = append(out, counted{Count: c, hits: of[c.Combination]})
-		}
-	}
-	return out
+	return slices.DeleteFunc(out, func(c counted) bool { return !seen[keyOf(c.Combination)] })
 }
 
 // sum adds up counts.
