@@ -146,8 +146,8 @@ func TestFramesThatCannotBe(t *testing.T) {
 		event(0, stack(method("p.Shape", "area", accAbstract), mainMethod)), event(1, far), event(2, far))
 	require.Len(t, r.Faults, 2)
 	assert.Equal(t, Fault{
-		Check: framesCheck, Kind: kindRange, Place: "p.Main.main", Count: 2, Sampler: execution, Detail: "bytecode index 70000",
-		Stack: []string{"p.Main.work @ 5", "p.Main.main @ 70000"},
+		Check: framesCheck, Kind: kindRange, Place: "p.Main.main", Count: 2, Sampler: execution, Profiler: "jfr",
+		Detail: "bytecode index 70000", Stack: []string{"p.Main.work @ 5", "p.Main.main @ 70000"},
 	}, r.Faults[0])
 	assert.Equal(t, kindAbstract, r.Faults[1].Kind)
 	assert.EqualValues(t, 3, checkOf(t, r, framesCheck).Wrong)
