@@ -53,10 +53,11 @@ func TestConstantsOfWholeRecordings(t *testing.T) {
 				require.Contains(t, c.pools, pool)
 				assert.Positive(t, c.pools[pool].Referenced)
 			}
-			for _, f := range c.faults {
+			for _, f := range c.faults { // JDK-8287699: a thread that ended in time is in no pool of the chunk
 				assert.Equal(t, 17, j.Feature, "%+v", f)
 				assert.Equal(t, Lacking, f.Kind)
-				assert.Equal(t, []string{"java.lang.Thread", "jdk.ObjectAllocationInNewTLAB"}, []string{f.Type, f.From})
+				assert.Equal(t, "java.lang.Thread", f.Type)
+				assert.Contains(t, []string{"jdk.ObjectAllocationInNewTLAB", "jdk.ExecutionSample"}, f.From)
 			}
 		})
 	}
