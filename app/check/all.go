@@ -31,12 +31,7 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	defer remove()
-	o.Light = true
-	r, err := o.recipe(nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	e, err := executor(o.Installation, dir, o.Logger)
+	r, e, err := o.lightly(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +54,17 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	all := merged(list, lost, ended)
 	all.Command, all.PID = o.Command, p.pid
 	return all, nil
+}
+
+// lightly returns the recipe of a check that instruments nothing, and what runs it in a folder.
+func (o Options) lightly(dir string) (*misstepv1.Recipe, *jvm.Executor, error) {
+	o.Light = true
+	r, err := o.recipe(nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := executor(o.Installation, dir, o.Logger)
+	return r, e, err
 }
 
 // withToolOptions adds options to those that every JVM takes. HotSpot splits them at white space, unless it is in quotes

@@ -165,8 +165,8 @@ func TestOnlyErrorFilesOfThisProcessCount(t *testing.T) {
 	require.NoError(t, copySince(time.Now().Add(-time.Hour), old, to))
 	require.FileExists(t, to)
 	assert.Contains(t, errorFiles([]string{"-Xint", "-XX:ErrorFile=/x/e%p"}, "", 7), "/x/e7")
-	assert.Contains(t, errorFiles([]string{"-XX:ErrorFile=e%p"}, "/work", 7), "/work/e7")
-	assert.Contains(t, errorFiles(nil, "/work", 7), "/work/hs_err_pid7.log")
+	assert.Contains(t, errorFiles([]string{"-XX:ErrorFile=e%p"}, "/srv/app", 7), "/srv/app/e7")
+	assert.Contains(t, errorFiles(nil, "/srv/app", 7), "/srv/app/hs_err_pid7.log")
 }
 
 func trace(source string, methods ...string) *misstepv1.Trace {

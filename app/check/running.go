@@ -35,12 +35,7 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 		return nil, err
 	}
 	defer remove()
-	o.Light = true
-	r, err := o.recipe(nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	e, err := executor(o.Installation, dir, o.Logger)
+	r, e, err := o.lightly(dir)
 	if err != nil {
 		return nil, err
 	}
