@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"misstep/deploy/nomad"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 func query(ctx context.Context) *api.QueryOptions { return (&api.QueryOptions{}).WithContext(ctx) }
@@ -38,27 +39,50 @@ func (c *Cluster) job(ctx context.Context, id string) (*api.Job, error) {
 	return j, nil
 }
 
-// register registers a job unless somebody has changed it since it was read. Counts that scaling has chosen are kept.
+// register registers a job unless somebody has changed it since it was read.
 func (c *Cluster) register(ctx context.Context, job, before *api.Job) error {
 	options := &api.RegisterOptions{EnforceIndex: true}
 	if before != nil {
 		options.ModifyIndex = *before.JobModifyIndex
-		options.PreserveCounts = c.scaled(*job.TaskGroups[0].Name) && !stopped(before)
 	}
 	_, _, err := c.client.Jobs().RegisterOpts(job, options, writes(ctx))
 	return c.explain("register job "+*job.ID, err)
 }
 
+// started returns a registered job that Nomad has not been asked to stop.
+func (c *Cluster) started(ctx context.Context, id string) (*api.Job, error) {
+	j, err := c.job(ctx, id)
+	if err == nil && stopped(j) {
+		err = fmt.Errorf("job %s is not running: `misstep fleet up` starts it", id)
+	}
+	return j, err
+}
+
 func stopped(j *api.Job) bool { return j == nil || j.Stop != nil && *j.Stop }
 
-// scaled reports whether the backlog decides how many runners a group has.
-func (c *Cluster) scaled(group string) bool {
-	for _, g := range c.Fleet.GetRunners() {
-		if g.GetName() == group {
-			return g.GetMax() > 0
+// renewed returns the jobs with a package as `up` registers them, and the registered ones, nil where there is none. Groups with
+// bounds keep the number of runners that scaling chose.
+func (c *Cluster) renewed(ctx context.Context, digest string) (jobs, before []*api.Job, err error) {
+	jobs = nomad.Jobs(c.Fleet, digest)
+	for i, job := range jobs {
+		registered, err := c.job(ctx, *job.ID)
+		if err != nil {
+			return nil, nil, err
+		}
+		before = append(before, registered)
+		if i > 0 && !stopped(registered) {
+			*job.TaskGroups[0].Count = kept(c.Fleet.GetRunners()[i-1], *registered.TaskGroups[0].Count)
 		}
 	}
-	return false
+	return jobs, before, nil
+}
+
+// kept is how many of now runners a group has after `up`: those with bounds keep what scaling chose within them.
+func kept(g *misstepv1.FleetRunners, now int) int {
+	if g.GetMax() == 0 {
+		return nomad.Count(g)
+	}
+	return min(max(now, int(g.GetMin())), int(g.GetMax()))
 }
 
 // allocations of a job, the newest first.

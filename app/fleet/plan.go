@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/hashicorp/nomad/api"
+
 	"misstep/app/local"
 	"misstep/deploy/nomad"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -28,15 +30,40 @@ func Digest(f *misstepv1.Fleet, i local.Installation, given string) (string, err
 // Plan says what `up` with the package would change, a paragraph for each job, by Nomad's own plan. Nothing is changed.
 func (c *Cluster) Plan(ctx context.Context, digest string) (string, error) {
 	var text strings.Builder
-	for _, job := range nomad.Jobs(c.Fleet, digest) {
-		p, _, err := c.client.Jobs().Plan(job, true, writes(ctx))
+	jobs, _, err := c.renewed(ctx, digest)
+	if err != nil {
+		return "", err
+	}
+	for _, job := range jobs {
+		p, err := c.plan(ctx, job)
 		if err != nil {
-			return "", c.explain("plan job "+*job.ID, err)
+			return "", err
 		}
 		text.WriteString(nomad.Changes(p))
 	}
 	text.WriteString(Warnings(c.Fleet))
 	return text.String(), nil
+}
+
+// plan asks Nomad what registering a job would change. Nomad names the constraint that keeps a node out once; when it has met the
+// node where the job runs now, the reason is already gone. As a new job it has none such.
+func (c *Cluster) plan(ctx context.Context, job *api.Job) (*api.JobPlanResponse, error) {
+	p, _, err := c.client.Jobs().Plan(job, true, writes(ctx))
+	if err != nil || !nomad.Unnamed(p) {
+		return p, c.explain("plan job "+*job.ID, err)
+	}
+	fresh := *job
+	fresh.ID = new(*job.ID + "-new")
+	named, _, err := c.client.Jobs().Plan(&fresh, false, writes(ctx))
+	if err != nil {
+		return nil, c.explain("plan job "+*fresh.ID, err)
+	}
+	for group, m := range named.FailedTGAllocs {
+		if p.FailedTGAllocs[group] != nil {
+			p.FailedTGAllocs[group].ConstraintFiltered = m.ConstraintFiltered
+		}
+	}
+	return p, nil
 }
 
 // Warnings says what the cluster must allow and its API does not show, a line each.

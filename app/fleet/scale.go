@@ -51,10 +51,7 @@ func (c *Cluster) group(name string) (*misstepv1.FleetRunners, error) {
 func (c *Cluster) scale(ctx context.Context, group string, count int, why string) error {
 	id := nomad.RunnerJob(c.Fleet, group)
 	return c.wait(ctx, func() (bool, string, error) {
-		job, err := c.job(ctx, id)
-		if err == nil && stopped(job) {
-			err = fmt.Errorf("job %s is not running: `misstep fleet up` starts it", id)
-		}
+		job, err := c.started(ctx, id)
 		if err != nil || *job.TaskGroups[0].Count == count {
 			return true, "", err
 		}

@@ -83,6 +83,17 @@ coordinators:
 	return s
 }
 
+// changed writes the fleet file with a change to another file.
+func (s *site) changed(from, to string) string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.file)
+	require.NoError(s.t, err)
+	require.Contains(s.t, string(text), from)
+	other := filepath.Join(s.dir, "changed.yaml")
+	require.NoError(s.t, os.WriteFile(other, []byte(strings.Replace(string(text), from, to, 1)), 0o600))
+	return other
+}
+
 // forgetVariables removes the variables of jobs that an earlier test wrote on the same cluster: `fleet down` leaves them.
 func (s *site) forgetVariables() {
 	client, err := api.NewClient(&api.Config{Address: s.cluster.Address, SecretID: s.cluster.Token})

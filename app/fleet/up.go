@@ -24,24 +24,26 @@ func (c *Cluster) Up(ctx context.Context, digest string) error {
 	if err := c.checkSecrets(ctx); err != nil {
 		return err
 	}
-	jobs := nomad.Jobs(c.Fleet, digest)
-	for _, job := range jobs {
-		before, err := c.job(ctx, *job.ID)
-		if err != nil {
+	jobs, before, err := c.renewed(ctx, digest)
+	if err != nil {
+		return err
+	}
+	for i, job := range jobs {
+		if err := c.register(ctx, job, before[i]); err != nil {
 			return err
 		}
-		if err := c.register(ctx, job, before); err != nil {
-			return err
-		}
-		if job == jobs[0] { // runners without coordinators would wait anyway, and fail if these cannot be had
+		if i == 0 { // runners without coordinators would wait anyway, and fail if these cannot be had
 			if err := c.settled(ctx, *job.ID); err != nil {
 				return err
 			}
 		}
 	}
-	for _, job := range jobs[1:] {
+	for i, job := range jobs[1:] {
 		if err := c.settled(ctx, *job.ID); err != nil {
 			return err
+		}
+		if g := c.Fleet.GetRunners()[i]; *job.TaskGroups[0].Count == 0 && nomad.Count(g) > 0 {
+			c.Say("group %s: no runners, as scaling or draining chose: `misstep fleet scale` starts some", g.GetName())
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ type Upgrade struct {
 	// Agent is the digest of the agent in the package; empty if it is not known.
 	Agent string
 	// Patience is how long campaigns that need another agent may take to end. Until then runners of both versions run: one of the
-	// new version in each group besides those of the old one. 0 does not wait for them: they continue when a runner with their
+	// new version in each group besides those of the old one. 0 does not ask for them: they continue when a runner with their
 	// agent is back.
 	Patience time.Duration
 }
@@ -34,19 +34,27 @@ func (c *Cluster) Upgrade(ctx context.Context, u Upgrade) error {
 		return err
 	}
 	jobs := nomad.Jobs(c.Fleet, u.Digest)
+	for _, job := range jobs {
+		if _, err := c.started(ctx, *job.ID); err != nil {
+			return err
+		}
+	}
+	if _, err := c.needOld(ctx, u); err != nil { // before anything changes: the login may be missing
+		return fmt.Errorf("ask which campaigns need the old agent: %w; with --patience 0s nobody is asked", err)
+	}
 	if err := c.roll(ctx, jobs[0], 0); err != nil {
 		return err
 	}
 	if err := c.settled(ctx, *jobs[0].ID); err != nil {
 		return err
 	}
-	old, err := c.needOld(ctx, u.Agent)
+	old, err := c.needOld(ctx, u)
 	if err != nil {
 		return err
 	}
 	var canaries []*api.Job
 	rest := jobs[1:]
-	if len(old) > 0 && u.Patience > 0 {
+	if len(old) > 0 {
 		if canaries, rest, err = c.besides(ctx, jobs[1:]); err != nil {
 			return err
 		}
@@ -72,12 +80,9 @@ func (c *Cluster) Upgrade(ctx context.Context, u Upgrade) error {
 
 // roll registers a job in place of the version that runs, with so many of the new version besides it first.
 func (c *Cluster) roll(ctx context.Context, job *api.Job, canaries int) error {
-	before, err := c.job(ctx, *job.ID)
+	before, err := c.started(ctx, *job.ID)
 	if err != nil {
 		return err
-	}
-	if stopped(before) {
-		return fmt.Errorf("job %s is not running: `misstep fleet up` starts it", *job.ID)
 	}
 	job.TaskGroups[0].Count = before.TaskGroups[0].Count
 	job.TaskGroups[0].Update.Canary = &canaries
@@ -150,15 +155,15 @@ func (c *Cluster) promote(ctx context.Context, id string) error {
 	return c.settled(ctx, id)
 }
 
-// needOld names the running campaigns whose trials need an agent other than the given one.
-func (c *Cluster) needOld(ctx context.Context, agent string) (names []string, err error) {
-	if agent == "" {
+// needOld names the running campaigns whose trials need another agent than the new one, and for which there is patience.
+func (c *Cluster) needOld(ctx context.Context, u Upgrade) (names []string, err error) {
+	if u.Agent == "" || u.Patience == 0 {
 		return nil, nil
 	}
 	err = c.ask(ctx, func(st *station.Station) error {
 		all, err := running(ctx, st)
 		for _, b := range all {
-			if d := b.GetAgentDigest(); d != "" && d != agent {
+			if d := b.GetAgentDigest(); d != "" && d != u.Agent {
 				names = append(names, strings.TrimSpace(b.GetName()+" ("+b.GetCampaignId()+")"))
 			}
 		}
@@ -174,7 +179,7 @@ func (c *Cluster) outlast(ctx context.Context, u Upgrade) error {
 	defer cancel()
 	said := ""
 	return c.wait(ctx, func() (bool, string, error) {
-		old, err := c.needOld(ctx, u.Agent)
+		old, err := c.needOld(ctx, u)
 		if err != nil {
 			return false, "no coordinator answers: " + err.Error(), nil // they are asked again
 		}

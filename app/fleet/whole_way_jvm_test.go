@@ -96,6 +96,9 @@ budget: {trials: 4}
 
 	require.NoError(t, scaling.Process.Signal(os.Interrupt))
 	require.NoError(t, scaling.Wait(), scaling)
+	_, err = s.try("fleet", "upgrade", s.file)
+	require.ErrorContains(t, err, "ask which campaigns need the old agent")
+	require.NotContains(t, err.Error(), "->", "before anything changes")
 	root.run("fleet", "upgrade", s.file) // to what runs: which agents campaigns need is asked over TLS
 	_, err = anna.try("audit", "--coordinator", coordinator)
 	require.ErrorContains(t, err, "anna@example.org may not call ListAudit")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"misstep/app/fleet"
@@ -85,17 +86,26 @@ type fleetUpgrade struct {
 	askingFlags
 	packageFlag
 	waitFlag
-	Patience time.Duration `within:"[0s,)" help:"How long runners of both versions may serve, for campaigns that need the old agent; 0s replaces all at once." default:"10m"`
+	Patience *time.Duration `within:"[0s,)" help:"How long runners of both versions may serve, for campaigns that need the old agent, within --wait; 0s replaces all at once and asks no coordinator (default: two thirds of --wait)."`
 }
 
 // Run upgrades.
 func (c *fleetUpgrade) Run(ctx context.Context, e *env) error {
+	patience := c.Wait * 2 / 3
+	if c.Patience != nil {
+		patience = *c.Patience
+	}
+	if patience >= c.Wait {
+		return fmt.Errorf("--patience %v does not end within --wait %v: give a longer --wait", patience, c.Wait)
+	}
+	ctx, cancel := c.context(ctx)
+	defer cancel()
 	cluster, err := c.open(e)
 	if err != nil {
 		return err
 	}
 	defer cluster.Close()
-	u := fleet.Upgrade{Digest: c.Package, Patience: c.Patience}
+	u := fleet.Upgrade{Digest: c.Package, Patience: patience}
 	if u.Digest, err = fleet.Digest(cluster.Fleet, e.installation(), c.Package); err != nil {
 		return err
 	}
@@ -106,7 +116,5 @@ func (c *fleetUpgrade) Run(ctx context.Context, e *env) error {
 		}
 		u.Agent = agent.Digest
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Wait+c.Patience, errors.New("gave up waiting (--wait and --patience)"))
-	defer cancel()
 	return cluster.Upgrade(ctx, u)
 }

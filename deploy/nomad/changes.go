@@ -83,6 +83,16 @@ func lines(b *strings.Builder, indent string, fields []*api.FieldDiff, objects [
 // ineligible is Nomad's reason for a node that is like one which does not meet a constraint.
 const ineligible = "computed class ineligible"
 
+// Unnamed reports whether a plan does not name any of the constraints that keep nodes from a group.
+func Unnamed(p *api.JobPlanResponse) bool {
+	for _, m := range p.FailedTGAllocs {
+		if len(m.ConstraintFiltered) == 1 && m.ConstraintFiltered[ineligible] > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Unplaced says why no node can take an allocation.
 func Unplaced(m *api.AllocationMetric) string {
 	var reasons []string

@@ -47,3 +47,18 @@ func TestChanges(t *testing.T) {
 		require.Equal(t, c.want, nomad.Changes(&c.plan))
 	}
 }
+
+func TestUnnamed(t *testing.T) {
+	for _, c := range []struct {
+		filtered map[string]int
+		want     bool
+	}{
+		{nil, false},
+		{map[string]int{"computed class ineligible": 3}, true},
+		{map[string]int{"computed class ineligible": 2, "${node.class} = a": 1}, false},
+	} {
+		p := &api.JobPlanResponse{FailedTGAllocs: map[string]*api.AllocationMetric{"plain": {ConstraintFiltered: c.filtered}}}
+		require.Equal(t, c.want, nomad.Unnamed(p), "%v", c.filtered)
+	}
+	require.False(t, nomad.Unnamed(&api.JobPlanResponse{}), "everything has a place")
+}
