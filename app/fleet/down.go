@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,14 @@ import (
 
 // Down stops the fleet: first the runners, which hand their leases back to coordinators that still run, then those. Then every node
 // removes what the fleet has left on its disk, unless keep is set, and the jobs are removed from Nomad. Nomad removes the folders
-// of allocations by itself. Variables stay: they belong to who wrote them.
+// of allocations by itself. Variables stay: they belong to who wrote them. When a node may have kept something, the stopped jobs
+// stay in Nomad: by them Down can be called again.
 func (c *Cluster) Down(ctx context.Context, keep bool) error {
 	jobs := nomad.Jobs(c.Fleet, "")
-	var before *api.Job // one of them, as it is registered
+	var versions []*api.Job // of all jobs
 	for _, job := range slices.Concat(jobs[1:], jobs[:1]) {
 		if job == jobs[0] {
-			if err := c.ended(ctx, jobs[1:]); err != nil {
+			if err := c.ended(ctx, jobs[1:], ""); err != nil {
 				return err
 			}
 		}
@@ -31,29 +33,45 @@ func (c *Cluster) Down(ctx context.Context, keep bool) error {
 		if registered == nil {
 			continue
 		}
-		before = registered
+		all, _, _, err := c.client.Jobs().Versions(*job.ID, false, query(ctx))
+		if err != nil {
+			return c.explain("list versions of job "+*job.ID, err)
+		}
+		versions = append(versions, all...)
+		if stopped(registered) {
+			continue
+		}
 		if _, _, err := c.client.Jobs().Deregister(*job.ID, false, writes(ctx)); err != nil {
 			return c.explain("stop job "+*job.ID, err)
 		}
 		c.Say("stopping job %s", *job.ID)
 	}
-	if err := c.ended(ctx, jobs); err != nil {
+	if err := c.ended(ctx, jobs, ""); err != nil {
 		return err
 	}
-	var swept error
-	if !keep && before != nil {
-		swept = c.sweep(ctx, before.Meta[nomad.MetaPackage])
+	if !keep && len(versions) > 0 {
+		if err := c.sweep(ctx, proven(versions)); err != nil {
+			return err
+		}
 	}
 	for _, job := range jobs {
 		if _, _, err := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); err != nil && !notFound(err) {
 			return c.explain("remove job "+*job.ID, err)
 		}
 	}
-	return swept
+	return nil
 }
 
-// ended waits until nothing of the jobs runs any more.
-func (c *Cluster) ended(ctx context.Context, jobs []*api.Job) error {
+// proven is the package of the newest of the versions of jobs that has been healthy, else of the newest: an upgrade may have left
+// one that does not work.
+func proven(versions []*api.Job) string {
+	newest := slices.SortedFunc(slices.Values(versions), func(a, b *api.Job) int { return cmp.Compare(*b.SubmitTime, *a.SubmitTime) })
+	i := slices.IndexFunc(newest, func(j *api.Job) bool { return j.Stable != nil && *j.Stable })
+	return newest[max(i, 0)].Meta[nomad.MetaPackage]
+}
+
+// ended waits until nothing of the jobs runs any more, on a node if one is given.
+func (c *Cluster) ended(ctx context.Context, jobs []*api.Job, node string) error {
 	return c.wait(ctx, func() (bool, string, error) {
 		var running []string
 		for _, job := range jobs {
@@ -62,13 +80,13 @@ func (c *Cluster) ended(ctx context.Context, jobs []*api.Job) error {
 				return false, "", err
 			}
 			for _, a := range all {
-				if live(a) {
+				if live(a) && (node == "" || a.NodeID == node) {
 					running = append(running, fmt.Sprintf("%s on %s", a.Name, a.NodeName))
 				}
 			}
 		}
 		return len(running) == 0, "still running: " + strings.Join(running, ", "), nil
-	}, "stop the fleet")
+	}, "wait for the end")
 }
 
 // sweep runs a job on every node that removes the fleet's folder there.
@@ -76,6 +94,13 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 	job := nomad.Sweep(c.Fleet, digest)
 	if job == nil {
 		return nil
+	}
+	if earlier, err := c.job(ctx, *job.ID); err != nil {
+		return err
+	} else if earlier != nil { // its attempt was interrupted
+		if _, _, err := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); err != nil {
+			return c.explain("remove job "+*job.ID, err)
+		}
 	}
 	if err := c.register(ctx, job, nil); err != nil {
 		return err
@@ -91,9 +116,9 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 		if len(evaluations) == 0 || pending {
 			return false, "it is being placed", nil
 		}
-		all, err := c.allocations(ctx, *job.ID)
+		all, _, err := c.client.Jobs().Allocations(*job.ID, false, query(ctx)) // not those of an earlier attempt
 		if err != nil {
-			return false, "", err
+			return false, "", c.explain("list allocations of job "+*job.ID, err)
 		}
 		registered, err := c.job(ctx, *job.ID)
 		if err != nil || registered == nil {
@@ -126,8 +151,8 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 		}
 	}
 	if len(left) > 0 {
-		return fmt.Errorf("the fleet is stopped, but %s may be left on %s: run `misstep fleet down` again when they are back, or remove "+
-			"it there", nomad.Work(c.Fleet), strings.Join(left, ", "))
+		return fmt.Errorf("the fleet is stopped, but %s may be left on %s: run `misstep fleet down` again when they work, or remove it "+
+			"there and run it with --keep-files", nomad.Work(c.Fleet), strings.Join(left, ", "))
 	}
 	return nil
 }

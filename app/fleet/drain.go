@@ -14,41 +14,98 @@ import (
 )
 
 // DrainNode drains a node of Nomad, given by its name or the beginning of its id: its runners hand their leases back and move to
-// other nodes, as does everything else that Nomad runs there. It returns when nothing of the fleet runs there any more. With undo
-// the node may be used again.
-func (c *Cluster) DrainNode(ctx context.Context, name string, undo bool) error {
+// other nodes, as does everything else that Nomad runs there. Where the only coordinator is, it follows when the runners there have
+// ended; one that cannot move is left alone unless stop is set. DrainNode returns when nothing of the fleet runs there any more.
+func (c *Cluster) DrainNode(ctx context.Context, name string, stop bool) error {
 	node, err := c.node(ctx, name)
 	if err != nil {
 		return err
 	}
-	options := &api.DrainOptions{MarkEligible: undo}
-	if !undo {
-		longest := nomad.MaxKillTimeout
-		for _, g := range c.Fleet.GetRunners() {
-			longest = max(longest, nomad.KillTimeout(g))
-		}
-		options.DrainSpec = &api.DrainSpec{Deadline: longest + time.Minute, IgnoreSystemJobs: true}
-		options.Meta = map[string]string{"message": "misstep fleet drain, fleet " + c.Fleet.GetName()}
+	jobs := nomad.Jobs(c.Fleet, "")
+	coordinators, err := c.allocations(ctx, *jobs[0].ID)
+	if err != nil {
+		return err
 	}
-	if _, err := c.client.Nodes().UpdateDrainOpts(node.ID, options, writes(ctx)); err != nil || undo {
+	only := onlyThere(coordinators, node.ID)
+	bound := c.Fleet.GetCoordinators().GetNode() != ""
+	if only && bound && !stop {
+		return fmt.Errorf("node %s has the fleet's only coordinator, which cannot move: until --undo no trial would run, and the "+
+			"leases of runners elsewhere would expire. `misstep fleet drain` without NODE lets all runners hand theirs back; then "+
+			"give --stop-coordinator", node.Name)
+	}
+	if only {
+		if err := c.stopRunners(ctx, node, jobs[1:]); err != nil {
+			return err
+		}
+	}
+	longest := nomad.MaxKillTimeout
+	for _, g := range c.Fleet.GetRunners() {
+		longest = max(longest, nomad.KillTimeout(g))
+	}
+	options := &api.DrainOptions{
+		DrainSpec: &api.DrainSpec{Deadline: longest + time.Minute, IgnoreSystemJobs: true},
+		Meta:      map[string]string{"message": "misstep fleet drain, fleet " + c.Fleet.GetName()},
+	}
+	if _, err := c.client.Nodes().UpdateDrainOpts(node.ID, options, writes(ctx)); err != nil {
 		return c.explain("drain node "+node.Name, err)
 	}
 	c.Say("draining node %s", node.Name)
+	if err := c.ended(ctx, jobs, node.ID); err != nil || !only || bound {
+		return err
+	}
 	return c.wait(ctx, func() (bool, string, error) {
-		var running []string
-		for _, job := range nomad.Jobs(c.Fleet, "") {
-			all, err := c.allocations(ctx, *job.ID)
-			if err != nil {
-				return false, "", err
-			}
-			for _, a := range all {
-				if live(a) && a.NodeID == node.ID {
-					running = append(running, a.Name)
-				}
-			}
+		addresses, err := c.Coordinators(ctx)
+		if err != nil || len(addresses) > 0 {
+			return true, "", err
 		}
-		return len(running) == 0, "still running: " + strings.Join(running, ", "), nil
-	}, "drain node "+node.Name)
+		why, err := c.unplaced(ctx, *jobs[0].ID)
+		return false, "it is not healthy on another node yet" + why, err
+	}, "move the only coordinator")
+}
+
+// UndoDrain lets a node be used again.
+func (c *Cluster) UndoDrain(ctx context.Context, name string) error {
+	node, err := c.node(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = c.client.Nodes().UpdateDrainOpts(node.ID, &api.DrainOptions{MarkEligible: true}, writes(ctx))
+	return c.explain("undo the drain of node "+node.Name, err)
+}
+
+// onlyThere reports whether what runs of a job runs on one node only, and something does.
+func onlyThere(all []*api.AllocationListStub, node string) (only bool) {
+	for _, a := range all {
+		if live(a) && a.NodeID != node {
+			return false
+		}
+		only = only || live(a)
+	}
+	return only
+}
+
+// stopRunners stops the runners on a node, which hand their leases back, and waits until they have ended. Nomad places others, but
+// not there.
+func (c *Cluster) stopRunners(ctx context.Context, node *api.NodeListStub, jobs []*api.Job) error {
+	if _, err := c.client.Nodes().ToggleEligibility(node.ID, false, writes(ctx)); err != nil {
+		return c.explain("keep new allocations from node "+node.Name, err)
+	}
+	for _, job := range jobs {
+		all, err := c.allocations(ctx, *job.ID)
+		if err != nil {
+			return err
+		}
+		for _, a := range all {
+			if !live(a) || a.NodeID != node.ID {
+				continue
+			}
+			if _, err := c.client.Allocations().Stop(&api.Allocation{ID: a.ID}, query(ctx)); err != nil {
+				return c.explain("stop "+a.Name+" on node "+node.Name, err)
+			}
+			c.Say("stopping %s on node %s, before the coordinator", a.Name, node.Name)
+		}
+	}
+	return c.ended(ctx, jobs, node.ID)
 }
 
 // node finds a node by its name or the beginning of its id.
@@ -82,5 +139,5 @@ func (c *Cluster) DrainRunners(ctx context.Context) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return c.ended(ctx, jobs)
+	return c.ended(ctx, jobs, "")
 }

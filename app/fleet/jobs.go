@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/nomad/api"
@@ -111,87 +110,11 @@ func last(a *api.AllocationListStub) string {
 	}
 	// The last event says that it will be tried again or not; the one before, why.
 	for _, e := range slices.Backward(state.Events) {
-		if e.Type == api.TaskTerminated || e.FailsTask || strings.Contains(e.Type, "Fail") {
+		if isFailure(e) {
 			return e.Type + ": " + e.DisplayMessage
 		}
 	}
 	return state.Events[len(state.Events)-1].DisplayMessage
-}
-
-// settled waits until the current version of a job runs healthily, and all of it. The error says what keeps it from that.
-func (c *Cluster) settled(ctx context.Context, id string) error {
-	said := ""
-	return c.wait(ctx, func() (bool, string, error) {
-		job, err := c.job(ctx, id)
-		if err != nil || job == nil {
-			return false, "it is not registered", err
-		}
-		desired := *job.TaskGroups[0].Count
-		if desired == 0 {
-			return true, "", nil
-		}
-		d, _, err := c.client.Jobs().LatestDeployment(id, query(ctx))
-		if err != nil {
-			return false, "", c.explain("ask for the deployment of job "+id, err)
-		}
-		if d == nil || d.JobVersion != *job.Version {
-			why, err := c.unplaced(ctx, id)
-			return false, why, err
-		}
-		state := d.TaskGroups[*job.TaskGroups[0].Name]
-		switch d.Status {
-		case api.DeploymentStatusSuccessful:
-			return true, "", nil
-		case api.DeploymentStatusFailed, api.DeploymentStatusCancelled:
-			why, err := c.failure(ctx, id)
-			return false, "", errors.Join(err, fmt.Errorf("job %s: %s: %s", id, d.StatusDescription, why))
-		}
-		if state == nil {
-			return false, "it is being placed", nil
-		}
-		why := fmt.Sprintf("%d of %d are healthy", state.HealthyAllocs, state.DesiredTotal)
-		if state.PlacedAllocs < state.DesiredTotal {
-			unplaced, err := c.unplaced(ctx, id)
-			if err != nil {
-				return false, "", err
-			}
-			why += unplaced
-		}
-		if why != said {
-			c.Say("job %s: %s", id, why)
-			said = why
-		}
-		return false, why, nil
-	}, "job "+id)
-}
-
-// unplaced says why the rest of a job has no node; empty if there is no reason.
-func (c *Cluster) unplaced(ctx context.Context, id string) (string, error) {
-	all, _, err := c.client.Jobs().Evaluations(id, query(ctx))
-	if err != nil {
-		return "", c.explain("list evaluations of job "+id, err)
-	}
-	slices.SortFunc(all, func(a, b *api.Evaluation) int { return int(b.CreateIndex) - int(a.CreateIndex) })
-	for _, e := range all {
-		for _, m := range e.FailedTGAllocs {
-			return "; " + nomad.Unplaced(m), nil
-		}
-		if e.Status == api.EvalStatusComplete {
-			break
-		}
-	}
-	return "", nil
-}
-
-// failure says what the newest failed allocation of a job did last.
-func (c *Cluster) failure(ctx context.Context, id string) (string, error) {
-	all, err := c.allocations(ctx, id)
-	for _, a := range all {
-		if a.ClientStatus == api.AllocClientStatusFailed {
-			return fmt.Sprintf("on %s: %s; see `nomad alloc logs -stderr %.8s`", a.NodeName, last(a), a.ID), err
-		}
-	}
-	return "no allocation failed", err
 }
 
 // wait asks done until it holds or fails, or until the context ends: then the error says what was waited for and why it is not

@@ -49,34 +49,6 @@ func (c *Cluster) Up(ctx context.Context, digest string) error {
 	return nil
 }
 
-// checkArtefact returns an error if the web server says that it has no such package. A server that this machine does not reach may
-// be reached by the nodes.
-func (c *Cluster) checkArtefact(ctx context.Context, digest string) error {
-	folder := c.Fleet.GetArtefacts().GetUrl()
-	if folder == "" {
-		return nil
-	}
-	name := nomad.PackageName(digest)
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimSuffix(folder, "/")+"/"+name, http.NoBody)
-	if err != nil {
-		return fmt.Errorf("artefacts.url: %w", err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		if ctx.Err() == nil {
-			c.Say("this machine does not reach the package, the nodes must: %v", err)
-		}
-		return ctx.Err()
-	}
-	if err := response.Body.Close(); err != nil {
-		return err
-	}
-	if response.StatusCode == http.StatusNotFound {
-		return fmt.Errorf("%s has no %s: `misstep fleet package -o DIR` makes it, put it there", folder, name)
-	}
-	return nil
-}
-
 // secrets lists the items that the fleet's jobs need of their Nomad variables, by path.
 func (c *Cluster) secrets() map[string][]string {
 	all := map[string][]string{}

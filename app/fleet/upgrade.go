@@ -2,9 +2,7 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,9 +24,9 @@ type Upgrade struct {
 	Patience time.Duration
 }
 
-// Upgrade gives the fleet another package: first the coordinators, one after the other, then each group of runners. A runner that
-// is replaced drains, so that no trial is lost. When a new one does not become healthy, Nomad goes back to the version before, and
-// the error says why.
+// Upgrade gives the fleet another package: first the coordinators, then each group of runners. Where there is room, the first new
+// coordinator runs besides the old ones until it is healthy. A runner that is replaced drains, so that no trial is lost. As soon as
+// Nomad has given up a new one, the job goes back to the version before, and the error says why.
 func (c *Cluster) Upgrade(ctx context.Context, u Upgrade) error {
 	if err := c.checkArtefact(ctx, u.Digest); err != nil {
 		return err
@@ -42,36 +40,30 @@ func (c *Cluster) Upgrade(ctx context.Context, u Upgrade) error {
 	if _, err := c.needOld(ctx, u); err != nil { // before anything changes: the login may be missing
 		return fmt.Errorf("ask which campaigns need the old agent: %w; with --patience 0s nobody is asked", err)
 	}
-	if err := c.roll(ctx, jobs[0], 0); err != nil {
+	besides, err := c.besides(ctx, jobs[0])
+	if err != nil {
 		return err
 	}
-	if err := c.settled(ctx, *jobs[0].ID); err != nil {
+	if err := c.replace(ctx, jobs[0], besides); err != nil {
 		return err
 	}
 	old, err := c.needOld(ctx, u)
 	if err != nil {
 		return err
 	}
-	var canaries []*api.Job
-	rest := jobs[1:]
+	both := map[*api.Job]bool{} // groups that have a runner of each version
 	if len(old) > 0 {
-		if canaries, rest, err = c.besides(ctx, jobs[1:]); err != nil {
-			return err
+		for _, job := range jobs[1:] {
+			if both[job], err = c.besides(ctx, job); err != nil {
+				return err
+			}
 		}
 		if err := c.outlast(ctx, u); err != nil {
 			return err
 		}
 	}
-	for _, job := range canaries {
-		if err := c.promote(ctx, *job.ID); err != nil {
-			return err
-		}
-	}
-	for _, job := range rest { // one group after the other: the others serve meanwhile
-		if err := c.roll(ctx, job, 0); err != nil {
-			return err
-		}
-		if err := c.settled(ctx, *job.ID); err != nil {
+	for _, job := range jobs[1:] { // one group after the other: the others serve meanwhile
+		if err := c.replace(ctx, job, both[job]); err != nil {
 			return err
 		}
 	}
@@ -86,73 +78,52 @@ func (c *Cluster) roll(ctx context.Context, job *api.Job, canaries int) error {
 	}
 	job.TaskGroups[0].Count = before.TaskGroups[0].Count
 	job.TaskGroups[0].Update.Canary = &canaries
-	c.Say("job %s: %.19s -> %.19s", *job.ID, before.Meta[nomad.MetaPackage], job.Meta[nomad.MetaPackage])
+	if was, is := before.Meta[nomad.MetaPackage], job.Meta[nomad.MetaPackage]; was != is {
+		c.Say("job %s: %.19s -> %.19s", *job.ID, was, is)
+	}
 	return c.register(ctx, job, before)
 }
 
-// besides starts one runner of the new version in each group besides the old ones, and waits until it is healthy. Groups of which a
-// node can have only one are left for later, as are those without runners.
-func (c *Cluster) besides(ctx context.Context, jobs []*api.Job) (canaries, rest []*api.Job, err error) {
-	for _, job := range jobs {
-		exclusive := slices.ContainsFunc(job.TaskGroups[0].Constraints, func(o *api.Constraint) bool {
-			return o.Operand == "distinct_hosts"
-		})
-		before, err := c.job(ctx, *job.ID)
-		if err != nil {
-			return nil, nil, err
-		}
-		if exclusive || before == nil || *before.TaskGroups[0].Count == 0 {
-			rest = append(rest, job)
-			continue
-		}
-		if err := c.roll(ctx, job, 1); err != nil {
-			return nil, nil, err
-		}
-		canaries = append(canaries, job)
-	}
-	for _, job := range canaries {
-		if err := c.wait(ctx, func() (bool, string, error) { return c.canaryHealthy(ctx, *job.ID) }, "job "+*job.ID); err != nil {
-			return nil, nil, err
-		}
-	}
-	return canaries, rest, nil
-}
-
-func (c *Cluster) canaryHealthy(ctx context.Context, id string) (bool, string, error) {
-	job, err := c.job(ctx, id)
-	if err != nil || job == nil {
-		return false, "it is gone", err
-	}
-	d, _, err := c.client.Jobs().LatestDeployment(id, query(ctx))
-	if err != nil || d == nil || d.JobVersion != *job.Version {
-		return false, "it is being placed", c.explain("ask for the deployment of job "+id, err)
-	}
-	state := d.TaskGroups[*job.TaskGroups[0].Name]
-	switch {
-	case d.Status == api.DeploymentStatusSuccessful: // nothing has changed
-		return true, "", nil
-	case d.Status == api.DeploymentStatusFailed:
-		why, err := c.failure(ctx, id)
-		return false, "", errors.Join(err, fmt.Errorf("job %s: %s: %s", id, d.StatusDescription, why))
-	case state == nil || state.HealthyAllocs < state.DesiredCanaries:
-		why, err := c.unplaced(ctx, id)
-		return false, "the first runner of the new version is not healthy yet" + why, err
-	}
-	return true, "", nil
-}
-
-// promote lets the version of a job's newest runners replace the others.
-func (c *Cluster) promote(ctx context.Context, id string) error {
-	d, _, err := c.client.Jobs().LatestDeployment(id, query(ctx))
+// besides starts one allocation of the new version besides the old ones and waits until it is healthy. It returns false, and
+// nothing has changed, if no node has room for one or there is nothing to replace.
+func (c *Cluster) besides(ctx context.Context, job *api.Job) (bool, error) {
+	before, err := c.started(ctx, *job.ID)
 	if err != nil {
-		return c.explain("ask for the deployment of job "+id, err)
+		return false, err
 	}
-	if d != nil && d.Status == api.DeploymentStatusRunning {
-		if _, _, err := c.client.Deployments().PromoteAll(d.ID, writes(ctx)); err != nil {
-			return c.explain("promote the new version of job "+id, err)
+	group := job.TaskGroups[0]
+	group.Count, group.Update.Canary = before.TaskGroups[0].Count, new(1)
+	p, _, err := c.client.Jobs().Plan(job, false, writes(ctx))
+	if err != nil {
+		return false, c.explain("plan job "+*job.ID, err)
+	}
+	if updates := p.Annotations.DesiredTGUpdates[*group.Name]; len(p.FailedTGAllocs) > 0 || updates == nil || updates.Canary == 0 {
+		return false, nil
+	}
+	if err := c.roll(ctx, job, 1); err != nil {
+		return false, err
+	}
+	return true, c.follows(ctx, rollout{id: *job.ID, canaries: true, strict: true})
+}
+
+// replace lets the new version of a job replace all of the old one. With besides, one of it runs already and is promoted.
+func (c *Cluster) replace(ctx context.Context, job *api.Job, besides bool) error {
+	if besides {
+		d, _, err := c.client.Jobs().LatestDeployment(*job.ID, query(ctx))
+		if err == nil && d != nil {
+			_, _, err = c.client.Deployments().PromoteAll(d.ID, writes(ctx))
+		}
+		if err != nil {
+			return c.explain("promote the new version of job "+*job.ID, err)
+		}
+		if err := c.follows(ctx, rollout{id: *job.ID, strict: true}); err != nil {
+			return err
 		}
 	}
-	return c.settled(ctx, id)
+	if err := c.roll(ctx, job, 0); err != nil {
+		return err
+	}
+	return c.follows(ctx, rollout{id: *job.ID, strict: true})
 }
 
 // needOld names the running campaigns whose trials need another agent than the new one, and for which there is patience.

@@ -62,6 +62,7 @@ type fleetDrain struct {
 	waitFlag
 	Node string `arg:"" optional:"" help:"Nomad's node, by name or id: nothing runs there until --undo, of other jobs either (default: all runners of the fleet stop, on all nodes)."`
 	Undo bool   `help:"Let the node be used again."`
+	Stop bool   `name:"stop-coordinator" help:"Drain a node with the only coordinator even if that cannot move, as its disk is there: no trial runs until --undo."`
 }
 
 // Run drains.
@@ -79,7 +80,10 @@ func (c *fleetDrain) Run(ctx context.Context, e *env) error {
 	if c.Node == "" {
 		return cluster.DrainRunners(ctx)
 	}
-	return cluster.DrainNode(ctx, c.Node, c.Undo)
+	if c.Undo {
+		return cluster.UndoDrain(ctx, c.Node)
+	}
+	return cluster.DrainNode(ctx, c.Node, c.Stop)
 }
 
 type fleetUpgrade struct {
