@@ -151,7 +151,7 @@ var ofAgent = []Check{
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
 		Reasons: []string{
 			"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
-			"send-failed", "overrun", "events-late",
+			"send-failed", "overrun", "events-late", "other-handler",
 		},
 	},
 	{
@@ -166,7 +166,7 @@ var ofAgent = []Check{
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
 		Reasons: []string{
 			"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
-			"gst-error", "send-failed", "overrun", "no-bottom", "events-late",
+			"gst-error", "send-failed", "overrun", "no-bottom", "events-late", "other-handler",
 		},
 	},
 	{

@@ -169,6 +169,12 @@ var reasons = []Word{
 			"JVM's compilers or its Service Thread got no CPU",
 		"HotSpot nmethod.cpp: post_compiled_method_load_event",
 	},
+	{
+		"other-handler",
+		"the signal interrupted the handler of another signal, as of a second sampler: the walk begins in that handler, and not in " +
+			"the program",
+		"the signal mask that the kernel keeps: sigaction(2)",
+	},
 }
 
 // kinds of mismatch, in the order of enum Kind there.

@@ -58,7 +58,7 @@ std::string Adoption::Reserve(JNIEnv* env) {
   return "";
 }
 
-void Adoption::Take() {
+void Adoption::Take(uint64_t blocked) {
   if (!open_.load(std::memory_order_acquire)) return;
   void* own = nullptr;
   if (state_.vm->GetEnv(&own, JNI_VERSION_1_6) != JNI_OK) return;
@@ -70,7 +70,7 @@ void Adoption::Take() {
   Answer none = Answer::kNone;
   const bool takes = Threads::MayTake();
   if (!r->answer.compare_exchange_strong(none, takes ? Answer::kTaking : Answer::kRefused) || !takes) return;
-  Threads::Take(r->slot);
+  Threads::Take(r->slot, blocked);
   r->thread = pthread_self();
   r->answer.store(Answer::kTaken, std::memory_order_release);
 }

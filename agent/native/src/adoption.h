@@ -28,8 +28,8 @@ class Adoption {
   // none.
   std::string Run(JNIEnv* env);
 
-  // In the handler of the signal: the calling thread takes its slot. Async-signal-safe.
-  void Take();
+  // In the handler of the signal: the calling thread, which blocked these signals, takes its slot. Async-signal-safe.
+  void Take(uint64_t blocked);
 
  private:
   enum class Answer : uint8_t { kNone, kTaking, kTaken, kRefused };

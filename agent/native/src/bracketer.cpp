@@ -156,7 +156,7 @@ void Bracketer::Begin(Slot* slot) {
 void Bracketer::WalkAtSafepoint(Slot* slot) {
   BracketSlot& b = slot->bracket;
   b.state.store(BracketState::kWalking, std::memory_order_release);
-  if (b.first.busy) return GiveUp(slot, Reason::kWalkerBusy);
+  if (b.first.unjudged != Reason::kUnspecified) return GiveUp(slot, b.first.unjudged);
   // Rule 2, as in Threads::End: the thread does not end while it is walked.
   b.walking.store(true, std::memory_order_seq_cst);
   jvmtiError error = JVMTI_ERROR_THREAD_NOT_ALIVE;
@@ -191,7 +191,7 @@ void Bracketer::WalkAtSafepoint(Slot* slot) {
 // run.
 void Bracketer::HandOn(Slot* slot) {
   BracketSlot& b = slot->bracket;
-  if (b.second.busy) return GiveUp(slot, Reason::kWalkerBusy);
+  if (b.second.unjudged != Reason::kUnspecified) return GiveUp(slot, b.second.unjudged);
   auto o = std::make_unique<OwnedBracket>();
   o->before = TakeWalk(b.first);
   o->after = TakeWalk(b.second);

@@ -47,6 +47,14 @@ pid_t own_pid = 0;
   }
 }
 
+// What the signal interrupted, if that proves nothing. The handler of another signal blocks that signal, and maybe
+// more, which the thread does not do otherwise. The walker follows the frame pointers of C code, and from the handler's
+// they lead past what the other signal interrupted: wherever that was, frames are missing.
+Reason Unjudged(const Slot& slot, const ucontext_t& context) {
+  if (slot.busy != 0) return Reason::kWalkerBusy;
+  return (Blocked(context) & ~slot.blocked) != 0 ? Reason::kOtherHandler : Reason::kUnspecified;
+}
+
 // The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
 void Fill(State& state, Slot* slot, Ticket* t, void* context) {
   Assert(2, [&] { return HasThread(*slot); });
@@ -67,10 +75,10 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
     t->trace_size = traced != nullptr ? traced->end : 0;
     std::memcpy(static_cast<void*>(t->trace), slot->traces.frames, t->trace_size * sizeof(AsgctFrame));
   }
-  t->busy = slot->busy != 0;
+  t->unjudged = Unjudged(*slot, registers);
   t->num_frames = 0;
   t->words_size = 0;
-  if (!t->busy) {
+  if (t->unjudged != Reason::kWalkerBusy) {
     slot->busy = 1;
     AsgctTrace trace = {slot->env, 0, t->frames};
     scope.In(MISSTEP_PHASE_WALK);
@@ -153,7 +161,7 @@ void Handle(int, siginfo_t* info, void* context) {
       TakeTick(*state, slot, context);
       filled = true;
     } else if (own && what == SignalFor::kAdoption) {
-      if (Adoption* adoption = state->adoption) adoption->Take();
+      if (Adoption* adoption = state->adoption) adoption->Take(Blocked(*static_cast<const ucontext_t*>(context)));
       filled = true;
     } else if (slot != nullptr && own) {
       const uint64_t sequence = value >> kSignalForBits;

@@ -178,11 +178,12 @@ void SampleEngine::Judge(uint64_t now_nanos, bool end) {
 
 void SampleEngine::Take(Slot* slot, Ticket* t, uint64_t now_nanos) {
   slot->ready.fetch_sub(1, std::memory_order_relaxed);
-  if (t->busy) {
+  if (t->unjudged != Reason::kUnspecified) {
+    const Verdict verdict = Verdict::Void(t->unjudged);
     const uint64_t sample = t->sample;
     const uint64_t pc = t->spot.pc;
     t->state.store(TicketState::kIdle, std::memory_order_release);
-    CountWalk(state_, Check::kAsgctShadow, Verdict::Void(Reason::kWalkerBusy), sample, pc);
+    CountWalk(state_, Check::kAsgctShadow, verdict, sample, pc);
     return;
   }
   auto o = std::make_unique<Owned>();

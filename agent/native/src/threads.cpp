@@ -16,6 +16,7 @@
 
 #include "log.h"
 #include "random.h"
+#include "registers.h"
 
 namespace misstep {
 namespace {
@@ -213,6 +214,7 @@ Slot* Threads::Attach(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string n
   if (slot != nullptr) {
     slot->tid = OwnTid();
     slot->stack = StackOf(pthread_self());
+    slot->blocked = OwnBlocked();
     slot->status->tid.store(static_cast<uint32_t>(slot->tid), std::memory_order_relaxed);
     if (perturber_.on()) perturber_.Begin(&slot->point, slot->name, static_cast<uint32_t>(slot->tid));
     slot->turn.has_timer = UsesTurns(options_) && MakeTimer(slot);
@@ -232,8 +234,9 @@ Slot* Threads::Reserve(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string 
 
 bool Threads::MayTake() { return current_slot == nullptr && !excluded && attaching == 0; }
 
-void Threads::Take(Slot* slot) {
+void Threads::Take(Slot* slot, uint64_t blocked) {
   slot->tid = OwnTid();
+  slot->blocked = blocked;
   current_slot = slot;
 }
 

@@ -22,6 +22,7 @@
 #include "options.h"
 #include "perturb.h"
 #include "status.h"
+#include "verdict.h"
 
 namespace misstep {
 
@@ -43,9 +44,9 @@ struct Ticket {
   Spot spot;
   uint64_t took_nanos = 0;  // in the handler
   int32_t num_frames = 0;
-  bool busy = false;             // the signal interrupted a walk of the same thread
-  bool deoptimises = false;      // at code -9: see DeoptStubs
-  bool shadow_overflow = false;  // deeper than the buffers
+  Reason unjudged = Reason::kUnspecified;  // what the signal interrupted, if that proves nothing
+  bool deoptimises = false;                // at code -9: see DeoptStubs
+  bool shadow_overflow = false;            // deeper than the buffers
   uint32_t shadow_size = 0;
   AsgctFrame* frames = nullptr;  // options.depth of them
   uint32_t words_size = 0;
@@ -145,6 +146,7 @@ struct Slot {
   JNIEnv* env = nullptr;
   uint64_t* shadow = nullptr;  // the buffer of abi.h
   StackBounds stack;
+  uint64_t blocked = 0;  // the signals that the thread blocks outside of handlers
   ThreadStatus* status = nullptr;
   Ticket tickets[kTickets];
   BracketSlot bracket;
@@ -201,7 +203,7 @@ class Threads {
   // Whether the calling thread may take a reserved slot: it has none, and is about to get none. Async-signal-safe.
   static bool MayTake();
   // The calling thread takes a slot that was reserved for it. Async-signal-safe.
-  static void Take(Slot* slot);
+  static void Take(Slot* slot, uint64_t blocked);
   // Completes a slot that this thread has taken, unless the thread ends.
   void Activate(Slot* slot, pthread_t thread);
   // Frees a reserved slot that no thread has taken.

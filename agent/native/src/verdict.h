@@ -67,6 +67,7 @@ enum class Reason : uint8_t {
   kNoBottom,       // a bracket of a thread before or after its run or main, or of one that has neither
   kNoSlot,         // a thread without a slot, or a virtual thread without a shadow buffer: too many threads
   kEventsLate,     // it may depend on events of compiled code that the JVM had no CPU time to post
+  kOtherHandler,   // the signal interrupted the handler of another one
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
@@ -86,6 +87,7 @@ inline constexpr const char* kReasonNames[] = {
     "no-bottom",
     "no-slot",
     "events-late",
+    "other-handler",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 

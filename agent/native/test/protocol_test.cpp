@@ -190,6 +190,50 @@ TEST(Protocol, TicksWithoutRoomAreOverrun) {
   VerdictsAddUp(c);
 }
 
+std::atomic<bool> in_other_handler = false;
+
+// As Walk, but in the handler of another signal, where the walker finds what has nothing to do with the thread.
+void WalkWrongInOtherHandler(AsgctTrace* trace, jint depth, void* context) {
+  Walk(trace, depth, context);
+  if (in_other_handler && trace->num_frames > 0)
+    trace->frames[0].method = reinterpret_cast<jmethodID>(kFirstMethod + 5);
+}
+
+const std::atomic<uint64_t>& OtherHandler() {
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  return c.voided[static_cast<int>(Reason::kOtherHandler) - 1].count;
+}
+
+// A signal that interrupts another one's handler says nothing about the program, and the next one does again.
+TEST(Protocol, ASampleOfAnotherHandlerIsVoid) {
+  const Folder folder;
+  StartAgent(folder, "interval=50,signal=SIGURG", WalkWrongInOtherHandler);
+  if (HasFatalFailure()) return;
+  struct sigaction other = {};
+  other.sa_handler = [](int) {
+    in_other_handler = true;
+    for (const uint64_t end = MonotonicNanos() + 10'000'000'000; OtherHandler() < 5 && MonotonicNanos() < end;) {
+    }
+    in_other_handler = false;
+  };
+  ASSERT_EQ(sigaction(SIGUSR2, &other, nullptr), 0);
+  const CheckStatus& c = agent->status->checks[static_cast<int>(Check::kAsgctShadow)];
+  std::thread([&] {
+    Slot* slot = agent->threads.Attach(nullptr, agent->vm, agent->status, "t");
+    ASSERT_NE(slot, nullptr);
+    Push(slot, 1);
+    raise(SIGUSR2);
+    for (const uint64_t end = MonotonicNanos() + 10'000'000'000; c.match == 0 && MonotonicNanos() < end;) {
+    }
+    agent->threads.End();
+  }).join();
+  agent->StopChecks();
+  EXPECT_GE(OtherHandler(), 5u);
+  EXPECT_GT(c.match, 0u);
+  EXPECT_EQ(c.mismatch, 0u);
+  VerdictsAddUp(c);
+}
+
 // As Walk, below a method that no event describes.
 void WalkBelowUnknown(AsgctTrace* trace, jint depth, void* context) {
   Walk(trace, depth - 1, context);
