@@ -42,7 +42,7 @@ func (c *Cluster) checkArtefact(ctx context.Context, digest string) error {
 	case http.StatusNotFound, http.StatusGone:
 		return fmt.Errorf("%s has no %s: `misstep fleet package -o DIR` makes it, put it there", folder, name)
 	default:
-		c.Say("not checked: the web server answers %q to this machine, the nodes must get the package: %s", response.Status, request.URL)
+		c.Say("not checked: %s answers %q to this machine, the nodes must get the package", request.URL, response.Status)
 		return nil
 	}
 	sum := sha256.New()

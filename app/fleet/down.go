@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
 
@@ -65,7 +67,9 @@ func (c *Cluster) Down(ctx context.Context, keep bool) error {
 // proven is the package of the newest of the versions of jobs that has been healthy, else of the newest: an upgrade may have left
 // one that does not work.
 func proven(versions []*api.Job) string {
-	newest := slices.SortedFunc(slices.Values(versions), func(a, b *api.Job) int { return cmp.Compare(*b.SubmitTime, *a.SubmitTime) })
+	newest := slices.SortedFunc(slices.Values(versions), func(a, b *api.Job) int {
+		return cmp.Compare(*b.SubmitTime, *a.SubmitTime)
+	})
 	i := slices.IndexFunc(newest, func(j *api.Job) bool { return j.Stable != nil && *j.Stable })
 	return newest[max(i, 0)].Meta[nomad.MetaPackage]
 }
@@ -95,17 +99,12 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 	if job == nil {
 		return nil
 	}
-	if earlier, err := c.job(ctx, *job.ID); err != nil {
-		return err
-	} else if earlier != nil { // its attempt was interrupted
-		if _, _, err := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); err != nil {
-			return c.explain("remove job "+*job.ID, err)
-		}
-	}
+	// Under the id of an earlier attempt Nomad would start nothing on the nodes that had one, even after that job was removed.
+	job.ID = new(fmt.Sprintf("%s-%x", *job.ID, time.Now().UnixMilli()))
 	if err := c.register(ctx, job, nil); err != nil {
 		return err
 	}
-	var left []string
+	var left map[string][]string // nodes by what keeps them from it
 	err := c.wait(ctx, func() (bool, string, error) {
 		// Before the allocations: what a finished evaluation has placed is then among them.
 		evaluations, _, err := c.client.Jobs().Evaluations(*job.ID, query(ctx))
@@ -116,26 +115,26 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 		if len(evaluations) == 0 || pending {
 			return false, "it is being placed", nil
 		}
-		all, _, err := c.client.Jobs().Allocations(*job.ID, false, query(ctx)) // not those of an earlier attempt
+		all, err := c.allocations(ctx, *job.ID)
 		if err != nil {
-			return false, "", c.explain("list allocations of job "+*job.ID, err)
+			return false, "", err
 		}
 		registered, err := c.job(ctx, *job.ID)
 		if err != nil || registered == nil {
 			return false, "its job is gone", err
 		}
-		left = nil
+		left = map[string][]string{}
 		for _, a := range all {
 			if live(a) {
 				return false, "still running on " + a.NodeName, nil
 			}
 			if a.ClientStatus != api.AllocClientStatusComplete {
-				left = append(left, fmt.Sprintf("%s (%s)", a.NodeName, last(a)))
+				left[last(a)] = append(left[last(a)], a.NodeName)
 			}
 		}
 		return true, "", nil
 	}, "remove the fleet's files")
-	if _, _, e := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); e != nil {
+	if _, _, e := c.client.Jobs().Deregister(*job.ID, true, writes(context.WithoutCancel(ctx))); e != nil {
 		err = errors.Join(err, c.explain("remove job "+*job.ID, e))
 	}
 	if err != nil {
@@ -147,12 +146,16 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 	}
 	for _, n := range nodes {
 		if n.Status != api.NodeStatusReady {
-			left = append(left, fmt.Sprintf("%s (%s)", n.Name, n.Status))
+			left[n.Status] = append(left[n.Status], n.Name)
 		}
 	}
 	if len(left) > 0 {
+		var nodes []string
+		for _, reason := range slices.Sorted(maps.Keys(left)) {
+			nodes = append(nodes, fmt.Sprintf("%s (%s)", strings.Join(slices.Sorted(slices.Values(left[reason])), ", "), reason))
+		}
 		return fmt.Errorf("the fleet is stopped, but %s may be left on %s: run `misstep fleet down` again when they work, or remove it "+
-			"there and run it with --keep-files", nomad.Work(c.Fleet), strings.Join(left, ", "))
+			"there and run it with --keep-files", nomad.Work(c.Fleet), strings.Join(nodes, ", "))
 	}
 	return nil
 }

@@ -65,6 +65,11 @@ func TestMishaps(t *testing.T) {
 	require.ErrorContains(t, err, "Nomad tries until")
 	require.Less(t, time.Since(began), time.Minute)
 	require.Equal(t, []string{bad, good}, packages())
+	file = filepath.Join(s.packages, jobs.PackageName(good))
+	require.NoError(t, os.Rename(file, file+".away"))
+	_, err = s.try("fleet", "down", s.file)
+	require.ErrorContains(t, err, s.work+" may be left on node1, node2, node3 (Failed Artifact Download: ")
+	require.NoError(t, os.Rename(file+".away", file))
 	s.run("fleet", "down", s.file)
 	s.nothingLeft()
 }

@@ -52,7 +52,8 @@ func (c *Cluster) follows(ctx context.Context, r rollout) error {
 			}
 		}
 		version = job.Version
-		for _, line := range failures(all, *version) {
+		failing := failures(all, *version)
+		for _, line := range failing {
 			if !said[line] {
 				c.Say("%s", line)
 				said[line] = true
@@ -93,11 +94,15 @@ func (c *Cluster) follows(ctx context.Context, r rollout) error {
 			}
 			why += unplaced
 		}
-		if !said[why] {
-			c.Say("job %s: %s", r.id, why)
-			said[why] = true
+		line, until := why, deadline(state)
+		if len(failing) > 0 && !r.strict {
+			line += until
 		}
-		return false, why + deadline(state), nil
+		if !said[line] {
+			c.Say("job %s: %s", r.id, line)
+			said[line] = true
+		}
+		return false, why + until, nil
 	}, "job "+r.id)
 }
 
@@ -157,7 +162,8 @@ func failures(all []*api.AllocationListStub, version uint64) (lines []string) {
 		}
 		for _, e := range state.Events {
 			if isFailure(e) {
-				found = append(found, failure{e.Time, fmt.Sprintf("%s on %s: %s: %s", a.JobID, a.NodeName, e.Type, e.DisplayMessage)})
+				line := fmt.Sprintf("%s on %s: %s: %s", a.JobID, a.NodeName, e.Type, e.DisplayMessage)
+				found = append(found, failure{e.Time, line})
 			}
 		}
 	}

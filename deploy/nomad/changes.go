@@ -21,7 +21,7 @@ func Changes(p *api.JobPlanResponse) string {
 	for _, g := range d.TaskGroups {
 		updates := make([]string, 0, len(g.Updates))
 		for _, what := range slices.Sorted(maps.Keys(g.Updates)) {
-			if what != "ignore" {
+			if what != "ignore" && (g.Type != none || what != inPlace) {
 				updates = append(updates, fmt.Sprintf("%d %s", g.Updates[what], what))
 			}
 		}
@@ -56,6 +56,8 @@ func Changes(p *api.JobPlanResponse) string {
 const (
 	none  = "None"
 	added = "Added"
+	// inPlace is what Nomad does to allocations of an unchanged group: they stay, under the job's new index.
+	inPlace = "in-place update"
 )
 
 var (

@@ -39,6 +39,10 @@ func TestChanges(t *testing.T) {
   ~ Priority: "50" -> "60"
   + group plain: 2 create
 `},
+		{api.JobPlanResponse{Diff: &api.JobDiff{Type: "None", ID: "a", TaskGroups: []*api.TaskGroupDiff{
+			{Type: "None", Name: "same", Updates: map[string]uint64{"in-place update": 2}},
+			{Type: "None", Name: "lost", Updates: map[string]uint64{"create": 1}},
+		}}}, "= job a: unchanged\n  = group lost: 1 create\n"},
 		{api.JobPlanResponse{Diff: &api.JobDiff{Type: "Edited", ID: "a", TaskGroups: group("Edited")}}, `~ job a: changed
   ~ group plain: 2 create
     ~ Count: "" -> "2"
