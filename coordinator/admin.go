@@ -281,9 +281,10 @@ func only[T any](all []T, what, prefix string, id func(T) string) (T, error) {
 	case prefix == "":
 		return none, status.Errorf(codes.InvalidArgument, "%s_id: is required", what)
 	case n == 0:
-		return none, status.Errorf(codes.NotFound, "no %s has the id %q; `misstep %s list` shows the ids", what, clip(prefix),
+		return none, status.Errorf(codes.NotFound, "no %s has the id %q; `misstep %s` shows the ids", what, clip(prefix),
 			map[string]string{
-				"campaign": "campaign", "finding": "findings", "reproduction": "reproduce", "schedule": "schedule",
+				"campaign": "campaign list", "finding": "findings list --by finding", "reproduction": "reproduce list",
+				"schedule": "schedule list",
 			}[what])
 	case n > 1:
 		return none, status.Errorf(codes.InvalidArgument, "%d %s ids start with %q, give more of it", n, what, clip(prefix))

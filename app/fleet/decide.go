@@ -20,6 +20,8 @@ type Group struct {
 	Slots int
 	// Min and Max bound the number of runners.
 	Min, Max int
+	// Room is how many runners have a node. Min of them are kept even where they have none.
+	Room int
 	// Cost of a slot relative to those of other groups.
 	Cost float64
 }
@@ -31,7 +33,8 @@ func Groups(f *misstepv1.Fleet) (all []Group) {
 			continue
 		}
 		one := Group{
-			Name: g.GetName(), Slots: nomad.Slots(g), Min: int(g.GetMin()), Max: int(g.GetMax()), Cost: cmp.Or(g.GetCost(), 1),
+			Name: g.GetName(), Slots: nomad.Slots(g), Min: int(g.GetMin()), Max: int(g.GetMax()), Room: int(g.GetMax()),
+			Cost: cmp.Or(g.GetCost(), 1),
 		}
 		if c := nomad.Capability(g); c != nomad.Plain {
 			one.Offers = []recipe.Capability{recipe.Capability(c)}
@@ -45,14 +48,14 @@ func Groups(f *misstepv1.Fleet) (all []Group) {
 type Backlog map[recipe.Capability]uint64
 
 // Decide returns how many runners each group should have for a backlog, by name. A slot is wanted for each perSlot trials. Groups
-// are filled in the order of their cost, up to their maximum; needs that few groups meet come first, and what their runners have
-// left serves the others. unmet has what no group can run, or too few can.
+// are filled in the order of their cost, up to their maximum and their room; needs that few groups meet come first, and what their
+// runners have left serves the others. unmet has what no group can run, or too few can.
 func Decide(groups []Group, backlog Backlog, perSlot int) (wanted map[string]int, unmet Backlog) {
 	wanted, unmet = map[string]int{}, Backlog{}
 	free := map[string]uint64{} // slots that nothing uses yet
 	for _, g := range groups {
 		wanted[g.Name] = g.Min
-		free[g.Name] = uint64(g.Min) * uint64(g.Slots)
+		free[g.Name] = uint64(min(g.Min, g.Room)) * uint64(g.Slots)
 	}
 	cheapest := slices.SortedFunc(slices.Values(groups), func(a, b Group) int {
 		return cmp.Or(cmp.Compare(a.Cost, b.Cost), cmp.Compare(a.Name, b.Name))
@@ -72,7 +75,7 @@ func Decide(groups []Group, backlog Backlog, perSlot int) (wanted map[string]int
 			slots -= used
 		}
 		for _, g := range fit {
-			more := min(ceil(slots, uint64(g.Slots)), uint64(g.Max-wanted[g.Name]))
+			more := min(ceil(slots, uint64(g.Slots)), uint64(max(0, min(g.Max, g.Room)-wanted[g.Name])))
 			wanted[g.Name] += int(more)
 			got := more * uint64(g.Slots)
 			used := min(slots, got)
@@ -84,6 +87,35 @@ func Decide(groups []Group, backlog Backlog, perSlot int) (wanted map[string]int
 		}
 	}
 	return wanted, unmet
+}
+
+// Place is Decide for groups that may have less room than their maximum: room returns how many of so many runners of a group have a
+// node. What one group has no node for, the next cheapest gets.
+func Place(
+	groups []Group, backlog Backlog, perSlot int, room func(group string, count int) (int, error),
+) (wanted map[string]int, unmet Backlog, err error) {
+	groups = slices.Clone(groups)
+	known := map[string]int{} // runners that have a node
+	for {
+		wanted, unmet = Decide(groups, backlog, perSlot)
+		settled := true
+		for i := range groups {
+			g := &groups[i]
+			n := wanted[g.Name]
+			if n <= known[g.Name] || n > g.Room {
+				continue
+			}
+			if known[g.Name], err = room(g.Name, n); err != nil {
+				return nil, nil, err
+			}
+			if known[g.Name] < n {
+				g.Room, settled = known[g.Name], false
+			}
+		}
+		if settled {
+			return wanted, unmet, nil
+		}
+	}
 }
 
 func ceil(a, b uint64) uint64 {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"io"
 	"testing"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 )
 
 var (
-	cheap = Group{Name: "cheap", Slots: 4, Min: 1, Max: 10, Cost: 0.5}
-	dear  = Group{Name: "dear", Slots: 2, Max: 5, Cost: 2}
-	sched = Group{Name: "sched", Offers: []recipe.Capability{recipe.SchedExt}, Slots: 2, Max: 3, Cost: 1}
+	cheap = Group{Name: "cheap", Slots: 4, Min: 1, Max: 10, Room: 10, Cost: 0.5}
+	dear  = Group{Name: "dear", Slots: 2, Max: 5, Room: 5, Cost: 2}
+	sched = Group{Name: "sched", Offers: []recipe.Capability{recipe.SchedExt}, Slots: 2, Max: 3, Room: 3, Cost: 1}
 )
 
 func TestDecide(t *testing.T) {
@@ -51,6 +52,7 @@ func TestDecideProperties(t *testing.T) {
 				Cost: float64(rapid.IntRange(1, 3).Draw(t, "cost")),
 			}
 			g.Max = g.Min + rapid.IntRange(0, 5).Draw(t, "more")
+			g.Room = rapid.IntRange(0, g.Max).Draw(t, "room")
 			if need := rapid.SampledFrom(needs).Draw(t, "offer"); need != "" {
 				g.Offers = []recipe.Capability{need}
 			}
@@ -66,7 +68,7 @@ func TestDecideProperties(t *testing.T) {
 		for _, g := range groups {
 			require.GreaterOrEqual(t, wanted[g.Name], g.Min)
 			require.LessOrEqual(t, wanted[g.Name], g.Max)
-			slots += uint64(wanted[g.Name] * g.Slots)
+			slots += uint64(min(wanted[g.Name], g.Room) * g.Slots)
 		}
 		// Enough slots for all that is not reported as unmet.
 		asked, refused := uint64(0), uint64(0)
@@ -75,11 +77,11 @@ func TestDecideProperties(t *testing.T) {
 			refused += unmet[need]
 		}
 		require.GreaterOrEqual(t, slots, asked-refused)
-		// What is unmet is so only if all who can do it are at their maximum.
+		// What is unmet is so only if all who can do it have no room for more.
 		for need := range unmet {
 			for _, g := range groups {
 				if need.MetBy(texts(g.Offers)) {
-					require.Equal(t, g.Max, wanted[g.Name])
+					require.GreaterOrEqual(t, wanted[g.Name], g.Room)
 				}
 			}
 		}
@@ -87,13 +89,47 @@ func TestDecideProperties(t *testing.T) {
 		for _, g := range groups {
 			for _, other := range groups {
 				if other.Cost < g.Cost && len(g.Offers) == 0 && wanted[g.Name] > g.Min {
-					require.Equal(t, other.Max, wanted[other.Name], "%s is cheaper than %s", other.Name, g.Name)
+					require.GreaterOrEqual(t, wanted[other.Name], other.Room, "%s is cheaper than %s", other.Name, g.Name)
 				}
 			}
 		}
 		again, _ := Decide(groups, backlog, perSlot)
 		require.Equal(t, wanted, again, "the same question, the same answer")
 	})
+}
+
+func TestPlace(t *testing.T) {
+	for name, c := range map[string]struct {
+		backlog Backlog
+		room    map[string]int // of groups whose nodes are fewer than their maximum
+		want    map[string]int
+		unmet   Backlog
+	}{
+		"all have a node":         {Backlog{"": 80}, nil, map[string]int{"cheap": 2, "dear": 0, "sched": 0}, Backlog{}},
+		"none has: the next":      {Backlog{"": 80}, map[string]int{"cheap": 0}, map[string]int{"cheap": 1, "dear": 1, "sched": 3}, Backlog{}},
+		"some have":               {Backlog{"": 120}, map[string]int{"cheap": 2}, map[string]int{"cheap": 2, "dear": 0, "sched": 2}, Backlog{}},
+		"the next has none":       {Backlog{"": 80}, map[string]int{"cheap": 1, "sched": 0}, map[string]int{"cheap": 1, "dear": 2, "sched": 0}, Backlog{}},
+		"nobody else can":         {Backlog{recipe.SchedExt: 30}, map[string]int{"sched": 1}, map[string]int{"cheap": 1, "dear": 0, "sched": 1}, Backlog{recipe.SchedExt: 1}},
+		"nobody has":              {Backlog{"": 80}, map[string]int{"cheap": 0, "sched": 0, "dear": 0}, map[string]int{"cheap": 1, "dear": 0, "sched": 0}, Backlog{"": 8}},
+		"more than was asked for": {Backlog{"": 80}, map[string]int{"cheap": 9}, map[string]int{"cheap": 2, "dear": 0, "sched": 0}, Backlog{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := map[string]int{}
+			got, unmet, err := Place([]Group{dear, sched, cheap}, c.backlog, 10, func(group string, count int) (int, error) {
+				require.Greater(t, count, asked[group], "%s is asked for the same again", group)
+				asked[group] = count
+				if room, few := c.room[group]; few {
+					return min(room, count), nil
+				}
+				return count, nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.unmet, unmet)
+		})
+	}
+	_, _, err := Place([]Group{cheap}, nil, 10, func(string, int) (int, error) { return 0, io.ErrUnexpectedEOF })
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
 func TestCalm(t *testing.T) {

@@ -48,6 +48,9 @@ func (c *Cluster) Down(ctx context.Context, keep bool) error {
 		}
 		c.Say("stopping job %s", *job.ID)
 	}
+	if len(versions) == 0 {
+		c.Say("Nomad has no job of the fleet %s: nothing to stop", c.Fleet.GetName())
+	}
 	if err := c.ended(ctx, jobs, ""); err != nil {
 		return err
 	}

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/nomad/api"
 
 	"misstep/app/station"
 	"misstep/deploy/nomad"
 	misstepv1 "misstep/proto/misstep/v1"
-	"misstep/recipe"
 )
 
 // Scale sets how many runners a group has and waits until they run; an empty name is the only group's. A group with bounds is
@@ -52,8 +48,12 @@ func (c *Cluster) scale(ctx context.Context, group string, count int, why string
 	id := nomad.RunnerJob(c.Fleet, group)
 	return c.wait(ctx, func() (bool, string, error) {
 		job, err := c.started(ctx, id)
-		if err != nil || *job.TaskGroups[0].Count == count {
+		if err != nil {
 			return true, "", err
+		}
+		if *job.TaskGroups[0].Count == count {
+			c.Say("group %s: %d runners are set already", group, count)
+			return true, "", nil
 		}
 		_, _, err = c.client.Jobs().Scale(id, group, &count, why, false, nil, writes(ctx))
 		if err != nil && strings.Contains(err.Error(), "active deployment") {
@@ -73,77 +73,18 @@ func (c *Cluster) scale(ctx context.Context, group string, count int, why string
 // supersede registers a job with another number of runners as a new version: Nomad then cancels the deployment of the one before,
 // which would otherwise last until a node fits.
 func (c *Cluster) supersede(ctx context.Context, job *api.Job, count int) error {
-	next := *job.TaskGroups[0]
-	next.Count = &count
-	version := *job
-	version.TaskGroups = []*api.TaskGroup{&next}
-	_, _, err := c.client.Jobs().RegisterOpts(&version, &api.RegisterOptions{EnforceIndex: true, ModifyIndex: *job.JobModifyIndex},
-		writes(ctx))
+	_, _, err := c.client.Jobs().RegisterOpts(withCount(job, count),
+		&api.RegisterOptions{EnforceIndex: true, ModifyIndex: *job.JobModifyIndex}, writes(ctx))
 	return err
 }
 
-// Auto is how groups with bounds follow the backlog.
-type Auto struct {
-	// Every is the time between two decisions.
-	Every time.Duration
-	// PerSlot is the number of trials for which a slot is wanted.
-	PerSlot int
-	// Calm is how long less must have been wanted before a group shrinks.
-	Calm time.Duration
-}
-
-// Follow scales the groups that have bounds until the context ends. What fails is said and tried again next time.
-func (c *Cluster) Follow(ctx context.Context, a Auto) error {
-	groups, calm := Groups(c.Fleet), Calm{For: a.Calm}
-	if len(groups) == 0 {
-		return errors.New("no group of the fleet file has min and max between which the backlog could decide")
-	}
-	tick := time.NewTicker(a.Every)
-	defer tick.Stop()
-	for {
-		if err := c.follow(ctx, groups, &calm, a.PerSlot); err != nil && ctx.Err() == nil {
-			c.Say("%v; trying again in %v", err, a.Every)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-func (c *Cluster) follow(ctx context.Context, groups []Group, calm *Calm, perSlot int) error {
-	var backlog Backlog
-	err := c.ask(ctx, func(st *station.Station) error {
-		all, err := running(ctx, st)
-		backlog = backlogOf(all)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	wanted, unmet := Decide(groups, backlog, perSlot)
-	for _, need := range slices.Sorted(maps.Keys(unmet)) {
-		if need != recipe.NoCapability && !slices.ContainsFunc(groups, func(g Group) bool { return need.MetBy(texts(g.Offers)) }) {
-			c.Say("no group with bounds offers %s, which %d trials need", need, backlog[need])
-		}
-	}
-	for _, g := range groups {
-		job, err := c.job(ctx, nomad.RunnerJob(c.Fleet, g.Name))
-		if err != nil {
-			return err
-		}
-		if stopped(job) {
-			return errors.New("the fleet is not running: `misstep fleet up` starts it")
-		}
-		now := *job.TaskGroups[0].Count
-		if n := calm.Settle(g.Name, now, wanted[g.Name], time.Now()); n != now {
-			if err := c.scale(ctx, g.Name, n, "misstep fleet scale --auto"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// withCount is a job with another number of allocations.
+func withCount(job *api.Job, count int) *api.Job {
+	group := *job.TaskGroups[0]
+	group.Count = &count
+	version := *job
+	version.TaskGroups = []*api.TaskGroup{&group}
+	return &version
 }
 
 // ask connects to the fleet's coordinators.
@@ -167,15 +108,4 @@ func (c *Cluster) ask(ctx context.Context, do func(*station.Station) error) erro
 func running(ctx context.Context, st *station.Station) ([]*misstepv1.Backlog, error) {
 	response, err := st.GetBacklog(ctx, &misstepv1.GetBacklogRequest{})
 	return response.GetCampaigns(), err
-}
-
-// backlogOf adds up what campaigns have left.
-func backlogOf(all []*misstepv1.Backlog) Backlog {
-	b := Backlog{}
-	for _, c := range all {
-		for need, n := range c.GetLeft() {
-			b[recipe.Capability(need)] += n
-		}
-	}
-	return b
 }

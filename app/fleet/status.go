@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
+
 	"misstep/deploy/nomad"
 )
 
@@ -24,7 +26,7 @@ type Job struct {
 	// Package that its newest version runs.
 	Package string `json:"package,omitempty"`
 	Wanted  int    `json:"wanted"`
-	// Running allocations of any version.
+	// Running allocations of any version, without those that are about to.
 	Running int `json:"running"`
 	// Deployment says how far the newest version is.
 	Deployment  string       `json:"deployment,omitempty"`
@@ -33,11 +35,12 @@ type Job struct {
 
 // Allocation is one coordinator or runner, running or about to be, or the last one that failed.
 type Allocation struct {
-	ID      string    `json:"id"`
-	Node    string    `json:"node"`
-	State   string    `json:"state"`
-	Version uint64    `json:"version"`
-	Since   time.Time `json:"since"`
+	ID      string `json:"id"`
+	Node    string `json:"node"`
+	State   string `json:"state"`
+	Version uint64 `json:"version"`
+	// Since is when it began to run, or ended; before that, when it was placed.
+	Since time.Time `json:"since"`
 	// Last is what Nomad said of it last.
 	Last string `json:"last,omitempty"`
 }
@@ -87,17 +90,28 @@ func (c *Cluster) status(ctx context.Context, id string) (Job, error) {
 		if !live(a) && (failed || a.ClientStatus != "failed" && a.ClientStatus != "lost") {
 			continue
 		}
-		if live(a) {
+		failed = failed || !live(a)
+		if a.ClientStatus == api.AllocClientStatusRunning {
 			out.Running++
-		} else {
-			failed = true
 		}
 		out.Allocations = append(out.Allocations, Allocation{
-			ID: a.ID, Node: a.NodeName, State: a.ClientStatus, Version: a.JobVersion, Since: time.Unix(0, a.ModifyTime),
+			ID: a.ID, Node: a.NodeName, State: a.ClientStatus, Version: a.JobVersion, Since: since(a),
 			Last: last(a),
 		})
 	}
 	return out, nil
+}
+
+// since is when an allocation got into its state.
+func since(a *api.AllocationListStub) time.Time {
+	switch state := a.TaskStates[nomad.TaskName]; {
+	case state == nil || state.StartedAt.IsZero() && state.FinishedAt.IsZero(): // it has not run
+		return time.Unix(0, a.CreateTime)
+	case !live(a) && !state.FinishedAt.IsZero():
+		return state.FinishedAt
+	default:
+		return state.StartedAt
+	}
 }
 
 // Coordinators returns the addresses of the coordinators that Nomad knows, HOST:PORT.

@@ -80,6 +80,8 @@ func (c *Cluster) roll(ctx context.Context, job *api.Job, canaries int) error {
 	job.TaskGroups[0].Update.Canary = &canaries
 	if was, is := before.Meta[nomad.MetaPackage], job.Meta[nomad.MetaPackage]; was != is {
 		c.Say("job %s: %.19s -> %.19s", *job.ID, was, is)
+	} else {
+		c.Say("job %s: runs %.19s already", *job.ID, is)
 	}
 	return c.register(ctx, job, before)
 }

@@ -30,7 +30,8 @@ func TestTheWholeWay(t *testing.T) {
 		hosts = append(hosts, node.Address)
 	}
 	pki := t.TempDir()
-	s := newSite(t, parts{transport: "tls", runners: "  - {name: plain, min: 1, max: 2}\n"})
+	s := newSite(t, parts{transport: "tls", runners: "  - {name: plain, min: 1, max: 2}\n" +
+		"  - {name: nowhere, max: 2, cost: 0.1, node_class: none}\n"})
 	s.env = append(s.env, "MISSTEP_HOME="+filepath.Join(s.dir, "admin"), "MISSTEP_TOKEN=", "MISSTEP_TOKEN_FILE=")
 	s.run("pki", "init", "--dir", pki)
 	s.run(append([]string{"pki", "issue", "coordinator", "--dir", pki, "--out", filepath.Join(pki, "c")}, hosts...)...)
@@ -55,6 +56,7 @@ func TestTheWholeWay(t *testing.T) {
 	s.variable("test-coordinator", filepath.Join(pki, "c"), "AWS_ACCESS_KEY_ID="+s.bucket.AccessKey,
 		"AWS_SECRET_ACCESS_KEY="+s.bucket.SecretKey)
 	s.variable("test-plain", filepath.Join(pki, "r"))
+	s.variable("test-nowhere", filepath.Join(pki, "r"))
 	coordinator := s.run("fleet", "up", s.file)
 	_, err = s.try("campaign", "list", "--coordinator", coordinator)
 	require.ErrorContains(t, err, "run `misstep login`")
@@ -64,6 +66,9 @@ func TestTheWholeWay(t *testing.T) {
 	root.run("access", "grant", "hunter", "anna@example.org", "--coordinator", coordinator)
 	root.run("jdk", "add", jdk, "--name", "openjdk-17-pr1", "--coordinator", coordinator)
 	root.run("workload", "add", filepath.Join(testenv.Root(), "build", "workloads", "clinit"), "--coordinator", coordinator)
+
+	_, err = s.with("MISSTEP_TOKEN="+admin[:len(admin)-1]+"v").try("fleet", "scale", s.file, "--auto")
+	require.ErrorContains(t, err, "misstep: ask for the backlog: the token is not valid at this coordinator: make one with")
 
 	scaling := root.follow("fleet", "scale", s.file, "--auto", "--every", "1s", "--per-slot", "2")
 	anna := s.with("MISSTEP_HOME=" + filepath.Join(s.dir, "anna"))
@@ -84,6 +89,7 @@ budget: {trials: 4}
 	require.Eventually(t, func() bool {
 		return strings.Contains(scaling.String(), "group plain: 1 -> 2 runners")
 	}, waiting, polling)
+	require.Equal(t, 1, strings.Count(scaling.String(), "group nowhere: no more than 0 runners: no node for it: "), "said once")
 	anna.finished(id, 4)
 	var found []struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(anna.run("findings", "list", "--json", "--coordinator", coordinator)), &found))
@@ -96,6 +102,7 @@ budget: {trials: 4}
 
 	require.NoError(t, scaling.Process.Signal(os.Interrupt))
 	require.NoError(t, scaling.Wait(), scaling)
+	require.NotContains(t, scaling.String(), "group nowhere: 0 ->")
 	_, err = s.try("fleet", "upgrade", s.file)
 	require.ErrorContains(t, err, "ask which campaigns need the old agent")
 	require.NotContains(t, err.Error(), "->", "before anything changes")

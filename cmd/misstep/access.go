@@ -56,6 +56,9 @@ type accessGrant struct{ granted }
 func (c *accessGrant) Run(ctx context.Context, e *env) error {
 	return c.each(ctx, e, true, func(api misstepv1.AccessServiceClient, a *misstepv1.AccessGrant) error {
 		_, err := api.GrantAccess(ctx, &misstepv1.GrantAccessRequest{Access: a})
+		if err == nil {
+			e.say("misstep: %s is granted to %s", grantList([]*misstepv1.Grant{a.GetGrant()}), grantee(a))
+		}
 		return err
 	})
 }
@@ -67,6 +70,9 @@ func (c *accessRevoke) Run(ctx context.Context, e *env) error {
 	valid := 0
 	err := c.each(ctx, e, false, func(api misstepv1.AccessServiceClient, a *misstepv1.AccessGrant) error {
 		r, err := api.RevokeAccess(ctx, &misstepv1.RevokeAccessRequest{Access: a})
+		if err == nil {
+			e.say("misstep: %s is not granted to %s any more", grantList([]*misstepv1.Grant{a.GetGrant()}), grantee(a))
+		}
 		valid = len(r.GetTokens())
 		return err
 	})
@@ -74,6 +80,14 @@ func (c *accessRevoke) Run(ctx context.Context, e *env) error {
 		e.say("misstep: %d tokens that %s made are still valid; `misstep token revoke --made-by %s` ends them", valid, c.Person, c.Person)
 	}
 	return err
+}
+
+// grantee is whom a role is granted to.
+func grantee(a *misstepv1.AccessGrant) string {
+	if a.GetGroup() != "" {
+		return "group " + plain(a.GetGroup())
+	}
+	return plain(a.GetPerson())
 }
 
 type accessList struct {
@@ -98,15 +112,11 @@ func (c *accessList) Run(ctx context.Context, e *env) error {
 	t := table(e.stdout)
 	fmt.Fprintln(t, "who\trole\tproject\tgranted by\ton")
 	for _, a := range r.GetAccess() {
-		who := plain(a.GetPerson())
-		if a.GetGroup() != "" {
-			who = "group " + plain(a.GetGroup())
-		}
 		project := a.GetGrant().GetProject()
 		if project == "" {
 			project = "every"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", who, access.RoleName(a.GetGrant().GetRole()), project, plain(a.GetGrantedBy()),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", grantee(a), access.RoleName(a.GetGrant().GetRole()), project, plain(a.GetGrantedBy()),
 			a.GetGranted().AsTime().Local().Format(time.DateOnly))
 	}
 	return t.Flush()

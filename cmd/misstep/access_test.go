@@ -141,7 +141,9 @@ func TestPeopleTokensAndTheLog(t *testing.T) {
 	t.Setenv(login.TokenVariable, root)
 	out, _ := s.run(0, "whoami")
 	assert.Equal(t, "token root (token), may: admin\n", out)
-	s.run(0, "access", "grant", "hunter", "anna@example.org", "--project", "nightly", "--project", "jfr")
+	_, text = s.run(0, "access", "grant", "hunter", "anna@example.org", "--project", "nightly", "--project", "jfr")
+	require.Equal(t, "misstep: hunter in nightly is granted to anna@example.org\n"+
+		"misstep: hunter in jfr is granted to anna@example.org\n", text)
 	s.run(0, "access", "grant", "viewer", "--group", "dev")
 	out, _ = s.run(0, "access", "list")
 	assert.Regexp(t, `(?m)^anna@example.org +hunter +jfr +token root +\d{4}-\d\d-\d\d$`, out)

@@ -41,7 +41,10 @@ type fleetScale struct {
 
 // Run scales.
 func (c *fleetScale) Run(ctx context.Context, e *env) error {
-	if c.Auto == (c.Count != nil) {
+	if c.Auto && c.Count != nil {
+		return fmt.Errorf("--auto decides the number of runners itself: leave %d out, or --auto", *c.Count)
+	}
+	if !c.Auto && c.Count == nil {
 		return errors.New("give the number of runners, or --auto")
 	}
 	cluster, err := c.open(e)

@@ -61,8 +61,8 @@ func (s *Service) Authenticate(ctx context.Context) (*access.Caller, error) {
 func (s *Service) byToken(ctx context.Context, credential string) (*access.Caller, error) {
 	id, ok := idOf(credential)
 	if !ok {
-		return nil, status.Error(codes.Unauthenticated, "the token is malformed: it has misstep_, 10 characters, _ and 52 "+
-			"characters; copy it whole")
+		return nil, status.Error(codes.Unauthenticated, "the token is malformed: expected misstep_, 10 characters, _ and "+
+			"52 characters, all of 0-9 and a-v; copy it whole")
 	}
 	row, err := s.token(ctx, id)
 	if _, is := status.FromError(err); err != nil && is {
