@@ -85,11 +85,30 @@ func (c *Cluster) checkSecrets(ctx context.Context) error {
 			}
 		}
 		if len(missing) > 0 {
-			errs = append(errs, fmt.Errorf("variable %s has no %s: `nomad var put %s %s=…`, or `--put-secrets` with them in the "+
-				"environment", path, strings.Join(missing, ", "), path, strings.Join(missing, "=… ")))
+			errs = append(errs, fmt.Errorf("variable %s has no %s: %s", path, strings.Join(missing, ", "),
+				putItems(path, needed[path], missing)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// putItems says how missing items get into a variable. Nomad's command writes all of a variable's items; those whose names have a dot
+// are no variables of an environment, but files.
+func putItems(path string, all, missing []string) string {
+	isFile := func(item string) bool { return strings.Contains(item, ".") }
+	remedy := "`nomad var put -force -out none " + path
+	for _, item := range all {
+		if isFile(item) {
+			remedy += " " + item + "=@FILE"
+		} else {
+			remedy += " " + item + "=…"
+		}
+	}
+	remedy += "` writes all of it"
+	if missing = slices.DeleteFunc(missing, isFile); len(missing) > 0 {
+		remedy += ", `--put-secrets` what the environment has of " + strings.Join(missing, ", ")
+	}
+	return remedy
 }
 
 // PutSecrets writes the secrets that the fleet's jobs name, and that this process's environment has, to the jobs' Nomad variables.
