@@ -32,7 +32,8 @@ type rollout struct {
 // follows waits for a rollout and says how far it is and what fails.
 func (c *Cluster) follows(ctx context.Context, r rollout) error {
 	said := map[string]bool{}
-	var version *uint64 // seen last
+	var version *uint64         // seen last
+	var before map[string]int64 // the last events of allocations that are older than their job's version
 	return c.wait(ctx, func() (bool, string, error) {
 		job, err := c.job(ctx, r.id)
 		if err != nil || job == nil {
@@ -51,8 +52,10 @@ func (c *Cluster) follows(ctx context.Context, r rollout) error {
 				return false, "", err
 			}
 		}
-		version = job.Version
-		failing := failures(all, *version)
+		if version == nil || *version != *job.Version {
+			version, before = job.Version, lastEvents(all, *job.JobModifyIndex)
+		}
+		failing := failures(all, *version, before)
 		for _, line := range failing {
 			if !said[line] {
 				c.Say("%s", line)
@@ -148,8 +151,20 @@ func deadline(s *api.DeploymentState) string {
 		s.RequireProgressBy.Local().Format(time.TimeOnly))
 }
 
-// failures says what has failed in the allocations of a job's version, in the order of time, each reason of a node once.
-func failures(all []*api.AllocationListStub, version uint64) (lines []string) {
+// lastEvents are the times of the last events of the allocations that are older than an index of Nomad's, by id.
+func lastEvents(all []*api.AllocationListStub, index uint64) map[string]int64 {
+	last := map[string]int64{}
+	for _, a := range all {
+		if state := a.TaskStates[nomad.TaskName]; a.CreateIndex < index && state != nil && len(state.Events) > 0 {
+			last[a.ID] = state.Events[len(state.Events)-1].Time
+		}
+	}
+	return last
+}
+
+// failures says what has failed in the allocations of a job's version, in the order of time, each reason of a node once. What an
+// allocation has been through before the given time is not said.
+func failures(all []*api.AllocationListStub, version uint64, before map[string]int64) (lines []string) {
 	type failure struct {
 		at   int64
 		line string
@@ -161,7 +176,7 @@ func failures(all []*api.AllocationListStub, version uint64) (lines []string) {
 			continue
 		}
 		for _, e := range state.Events {
-			if isFailure(e) {
+			if isFailure(e) && e.Time > before[a.ID] {
 				line := fmt.Sprintf("%s on %s: %s: %s", a.JobID, a.NodeName, e.Type, e.DisplayMessage)
 				found = append(found, failure{e.Time, line})
 			}

@@ -34,7 +34,9 @@ func TestFailures(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"f-plain on a: Terminated: Exit Code: 1", "f-plain on b: Failed Artifact Download: 404",
-	}, failures(all, 2))
+	}, failures(all, 2, nil))
+	all[0].ID, all[0].CreateIndex, all[1].CreateIndex = "kept", 7, 9
+	require.Equal(t, []string{"f-plain on a: Terminated: Exit Code: 1"}, failures(all, 2, lastEvents(all, 8)), "b: earlier")
 	require.Equal(t, "on a: Terminated: Exit Code: 1; see `nomad alloc logs -stderr 01234567`", givenUp(all, 2))
 	require.Empty(t, givenUp(all, 1))
 	require.Empty(t, givenUp(all[:1], 2), "it is being tried again")
