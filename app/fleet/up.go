@@ -92,8 +92,8 @@ func (c *Cluster) checkSecrets(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// putItems says how missing items get into a variable. Nomad's command writes all of a variable's items; those whose names have a dot
-// are no variables of an environment, but files.
+// putItems says how missing items get into a variable. Nomad's command writes all items of one; those whose names have a dot are no
+// variables of an environment, but files.
 func putItems(path string, all, missing []string) string {
 	isFile := func(item string) bool { return strings.Contains(item, ".") }
 	remedy := "`nomad var put -force -out none " + path
