@@ -1,20 +1,19 @@
 package misstep.workloads.libraries;
 
-import org.apache.commons.lang.math.IntRange;
-
 /**
  * LANG-481, commons-lang 2.4 to 2.6: IntRange.hashCode computes in the field in which it keeps the
- * result, so another thread may read an intermediate value.
+ * result, so another thread may read an intermediate value. Range of commons-lang3 3.22.0 computes
+ * it when it is made; that of 3.14.0 reads the field twice, and may return 0.
  */
 final class LangHash implements Bug {
   private static final int TIMES = 200;
 
   @Override
   public String round() throws Exception {
-    int want = new IntRange(3, 7).hashCode();
-    IntRange[] ranges = new IntRange[TIMES];
+    int want = Ranges.threeToSeven().hashCode();
+    Object[] ranges = new Object[TIMES];
     for (int i = 0; i < TIMES; i++) {
-      ranges[i] = new IntRange(3, 7);
+      ranges[i] = Ranges.threeToSeven();
     }
     int[] wrong = new int[2];
     String thrown =
@@ -27,9 +26,9 @@ final class LangHash implements Bug {
   }
 
   /** Returns a hash that differs from the others, or the one that all have. */
-  private static int other(IntRange[] ranges, int want) {
+  private static int other(Object[] ranges, int want) {
     int other = want;
-    for (IntRange range : ranges) {
+    for (Object range : ranges) {
       int hash = range.hashCode();
       if (hash != want) {
         other = hash;
