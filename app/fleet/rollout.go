@@ -55,13 +55,6 @@ func (c *Cluster) follows(ctx context.Context, r rollout) error {
 		if version == nil || *version != *job.Version {
 			version, before = job.Version, lastEvents(all, *job.JobModifyIndex)
 		}
-		failing := failures(all, *version, before)
-		for _, line := range failing {
-			if !said[line] {
-				c.Say("%s", line)
-				said[line] = true
-			}
-		}
 		d, _, err := c.client.Jobs().LatestDeployment(r.id, query(ctx))
 		if err != nil {
 			return false, "", c.explain("ask for the deployment of job "+r.id, err)
@@ -76,6 +69,13 @@ func (c *Cluster) follows(ctx context.Context, r rollout) error {
 			return true, "", nil
 		case api.DeploymentStatusFailed, api.DeploymentStatusCancelled:
 			return false, "", failed(d, all)
+		}
+		failing := failures(all, *version, before)
+		for _, line := range failing {
+			if !said[line] {
+				c.Say("%s", line)
+				said[line] = true
+			}
 		}
 		if state == nil {
 			return false, "it is being placed", nil
