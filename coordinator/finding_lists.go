@@ -26,16 +26,15 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 		return s.listShared(ctx, req)
 	}
 	err := s.list(ctx, req, func(tx store.Tx, selection view.Selection, now time.Time) error {
-		all, total, err := s.view.Findings(tx, selection)
+		all, err := s.view.Findings(tx, selection)
 		if err != nil {
 			return err
 		}
-		if err := mark(tx, now, all...); err != nil {
+		resp.Total = uint64(all.Total)
+		if resp.Findings, resp.NextPageToken, err = page(all, req); err != nil {
 			return err
 		}
-		resp.Total = uint64(total)
-		resp.Findings, resp.NextPageToken, err = page(all, req)
-		return err
+		return mark(tx, now, resp.GetFindings()...)
 	})
 	if err != nil {
 		return nil, err
@@ -50,11 +49,11 @@ func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (
 		return nil, status.Error(codes.InvalidArgument, "shared: findings of other projects are listed one by one, by ListFindings")
 	}
 	err := s.list(ctx, req.GetFindings(), func(tx store.Tx, selection view.Selection, _ time.Time) error {
-		all, total, err := s.view.Bugs(tx, selection)
+		all, err := s.view.Bugs(tx, selection)
 		if err != nil {
 			return err
 		}
-		resp.Total = uint64(total)
+		resp.Total = uint64(all.Total)
 		resp.Bugs, resp.NextPageToken, err = page(all, req.GetFindings())
 		return err
 	})
@@ -126,8 +125,8 @@ func checkSelection(req *misstepv1.ListFindingsRequest) error {
 
 // page returns the part of a list that a request asks for, and the token of the next part. A token is the number of elements before
 // it: lists are made anew for each call.
-func page[M proto.Message](all []M, req *misstepv1.ListFindingsRequest) (part []M, next string, err error) {
-	start := 0
+func page[M proto.Message](list view.List[M], req *misstepv1.ListFindingsRequest) (part []M, next string, err error) {
+	all, start := list.All, 0
 	if t := req.GetPageToken(); t != "" {
 		n, err := strconv.ParseUint(t, 10, 31)
 		if err != nil {
@@ -138,6 +137,9 @@ func page[M proto.Message](all []M, req *misstepv1.ListFindingsRequest) (part []
 	}
 	bytes := 0
 	for _, m := range all[start:] {
+		if list.Fill != nil {
+			list.Fill(m)
+		}
 		bytes += proto.Size(m)
 		if len(part) > 0 && (bytes > maxPageBytes || req.GetPageSize() > 0 && len(part) >= int(req.GetPageSize())) {
 			return part, strconv.Itoa(start + len(part)), nil

@@ -117,10 +117,12 @@ func (s *Server) finding(tx store.Tx, prefix string, now time.Time) (*misstepv1.
 	if err != nil {
 		return nil, err
 	}
-	f, all, err := s.view.Finding(tx, g, id)
+	f, err := s.view.Finding(tx, g, id)
 	if err != nil {
 		return nil, err
 	}
-	f.Nearest = triage.Nearest(f, all, maxNearest)
+	if f.Nearest, err = s.view.Nearest(tx, g, f, maxNearest); err != nil {
+		return nil, err
+	}
 	return f, mark(tx, now, f)
 }

@@ -38,7 +38,7 @@ func (s *Server) notifiers() (all []*notify.Notifier) {
 // that is private or under an embargo is hidden; when an embargo ends, the finding is a new one.
 func (s *Server) snapshot(whole store.Tx, project string) (notify.Snapshot, error) {
 	tx := scoped.See(scoped.In(whole, project), visibility.Reader{}, s.config.Clock())
-	findings, _, err := s.view.Findings(tx, view.Selection{})
+	findings, err := s.view.Findings(tx, view.Selection{})
 	if err != nil {
 		return notify.Snapshot{}, err
 	}
@@ -50,8 +50,8 @@ func (s *Server) snapshot(whole store.Tx, project string) (notify.Snapshot, erro
 		return r.GetState() == misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING
 	})
 	if project != projects.Default {
-		return notify.Snapshot{Findings: findings, Done: done}, nil
+		return notify.Snapshot{Findings: findings.All, Done: done}, nil
 	}
 	aside, err := setAside(whole)
-	return notify.Snapshot{Findings: findings, Done: done, Aside: aside.GetByOwner()}, err
+	return notify.Snapshot{Findings: findings.All, Done: done, Aside: aside.GetByOwner()}, err
 }

@@ -61,7 +61,7 @@ func (s *Server) concludeReproduction(tx store.Tx, r *misstepv1.Reproduction, pl
 		if err != nil {
 			return err
 		}
-		if p.Finding, _, err = s.view.Finding(tx, g, r.GetSpec().GetFindingId()); err != nil {
+		if p.Finding, err = s.view.Finding(tx, g, r.GetSpec().GetFindingId()); err != nil {
 			return err
 		}
 		p.Finding.ExampleRecipe = p.GetRecipe()

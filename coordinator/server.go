@@ -27,6 +27,7 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/batch"
+	"misstep/coordinator/store/readcache"
 	"misstep/coordinator/store/scoped"
 	"misstep/coordinator/view"
 	"misstep/known"
@@ -136,6 +137,7 @@ func New(c Config) *Server {
 	if c.SyncInterval <= 0 {
 		c.SyncInterval = 2 * time.Second
 	}
+	c.Store = readcache.New(c.Store)
 	s := &Server{config: c, trust: newTrustTable()}
 	if c.AuditShare > 0 {
 		s.repeating.key = make([]byte, 32)
@@ -152,7 +154,7 @@ func New(c Config) *Server {
 	if c.Shared {
 		s.id = s.newID("K", 8)
 	}
-	s.view = view.Reader{Queue: s.queue, Fleet: &s.live, Known: c.Known, Aside: s.trust.isAside}
+	s.view = view.Reader{Queue: s.queue, Fleet: &s.live, Known: c.Known, Aside: s.trust.isAside, Memory: &view.Memory{}}
 	return s
 }
 

@@ -54,18 +54,21 @@ func (s *Server) listShared(ctx context.Context, req *misstepv1.ListFindingsRequ
 				continue
 			}
 			tx := abroad(ctx, whole, project, now)
-			found, total, err := s.view.Findings(tx, selectionOf(req, now))
+			found, err := s.view.Findings(tx, selectionOf(req, now))
 			if err != nil {
 				return err
 			}
-			if err := mark(tx, now, found...); err != nil {
+			for _, f := range found.All {
+				found.Fill(f) // while its campaigns are known
+			}
+			if err := mark(tx, now, found.All...); err != nil {
 				return err
 			}
-			foreign(project, found...)
-			all, resp.Total = append(all, found...), resp.Total+uint64(total)
+			foreign(project, found.All...)
+			all, resp.Total = append(all, found.All...), resp.Total+uint64(found.Total)
 		}
 		view.OrderFindings(all, req.GetSort())
-		resp.Findings, resp.NextPageToken, err = page(all, req)
+		resp.Findings, resp.NextPageToken, err = page(view.List[*misstepv1.Finding]{All: all}, req)
 		return err
 	})
 	if err != nil {

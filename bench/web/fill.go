@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,9 +26,39 @@ const (
 	shownBy = 0.05
 )
 
+// signatureOf is the i-th finding's.
+func signatureOf(i int) *misstepv1.Signature {
+	return &misstepv1.Signature{
+		Kind: signature.KindMismatch, Version: signature.Version,
+		Parts: []string{"gst-asgct", "truncated", fmt.Sprintf("C%d.m", i)},
+	}
+}
+
+// filled reports whether fill was called for a store with the same numbers.
+func filled(ctx context.Context, st store.Store, trials, findings int) (yes bool, err error) {
+	err = st.View(ctx, func(tx store.Tx) error {
+		c, err := tx.Campaign(campaignID)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Trials(campaignID, uint64(trials-1), 2)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Finding(signature.ID(signatureOf(findings - 1)))
+		yes = c.Next == uint64(trials) && len(rows) == 1 && err == nil
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return yes, err
+}
+
 // fill makes a store with findings and trials, some of which show one.
-func fill(ctx context.Context, st store.Store, trials, findings int) (ids []string, err error) {
+func fill(ctx context.Context, st store.Store, trials, findings int) error {
 	now := time.Now()
+	ids := make([]string, findings)
 	jdk := func(i int) *misstepv1.Jdk {
 		return &misstepv1.Jdk{
 			Name: fmt.Sprintf("jdk%d", 8+i), Version: fmt.Sprintf("%d.0.1", 8+i), Digest: "sha256:" + strings.Repeat("a", 64),
@@ -40,14 +71,11 @@ func fill(ctx context.Context, st store.Store, trials, findings int) (ids []stri
 	frame := func(class, method string) *misstepv1.Frame {
 		return &misstepv1.Frame{ClassName: class, Method: method, Descriptor_: "()V", Bci: 3}
 	}
-	err = st.Update(ctx, func(tx store.Tx) error {
+	err := st.Update(ctx, func(tx store.Tx) error {
 		for i := range findings {
-			s := &misstepv1.Signature{
-				Kind: signature.KindMismatch, Version: signature.Version,
-				Parts: []string{"gst-asgct", "truncated", fmt.Sprintf("C%d.m", i)},
-			}
+			s := signatureOf(i)
 			id := signature.ID(s)
-			ids = append(ids, id)
+			ids[i] = id
 			var stack []*misstepv1.Frame
 			for d := range 40 {
 				stack = append(stack, frame(fmt.Sprintf("bench.package%d.Class%d", i%7, d), "method"))
@@ -74,7 +102,7 @@ func fill(ctx context.Context, st store.Store, trials, findings int) (ids []stri
 		})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for done := 0; done < trials; done += batch {
@@ -83,10 +111,10 @@ func fill(ctx context.Context, st store.Store, trials, findings int) (ids []stri
 			rows = append(rows, trial(random, uint64(i), all, ids, now))
 		}
 		if err := st.Update(ctx, func(tx store.Tx) error { return tx.(store.Bulk).AddTrials(rows) }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return ids, nil
+	return nil
 }
 
 func trial(random *rand.Rand, index uint64, all []*misstepv1.Jdk, ids []string, now time.Time) *store.Trial {

@@ -1,6 +1,7 @@
 // Command web measures the pages of a coordinator with many trials and findings: how long the server takes for each, the first time
 // and for those who come after, and how large a page is. TRIALS and FINDINGS set the numbers, STORE is the URL of a store that is
-// empty (default: SQLite in build/bench/web).
+// empty (default: SQLite in build/bench/web). With KEEP=yes a store that an earlier run has filled with these numbers is used
+// again, and PROFILE=FILE writes a processor profile of the measurement.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"time"
@@ -24,6 +26,7 @@ import (
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
 	"misstep/internal/testenv"
+	"misstep/signature"
 )
 
 const (
@@ -55,19 +58,22 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 	ctx, cancel := context.WithDeadline(ctx, start.Add(budget))
 	defer cancel()
 	dir := filepath.Join(testenv.Root(), "build", "bench", "web")
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return err
-	}
 	place := station.Place{Dir: dir, Store: os.Getenv("STORE")}
-	st, err := stores.Open(ctx, cmp.Or(place.Store, dir))
-	if err != nil {
-		return err
-	}
-	ids, err := fill(ctx, st, trials, findings)
-	if err := errors.Join(err, st.Close()); err != nil {
+	if err := prepare(ctx, place, trials, findings); err != nil {
 		return fmt.Errorf("fill the store: %w", err)
 	}
 	bench.Note("%d trials and %d findings in %v", trials, findings, time.Since(start).Round(time.Second))
+	if path := os.Getenv("PROFILE"); path != "" {
+		file, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	s, err := station.EmbedAt(place, coordinator.Config{})
 	if err != nil {
 		return err
@@ -82,8 +88,8 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 	}
 	var rows []figures
 	for _, path := range []string{
-		"/", "/findings", "/findings?by=finding", "/matrix", "/findings/" + ids[0], "/campaigns", "/campaigns/" + campaignID,
-		"/samplers", "/fleet", "/known",
+		"/", "/findings", "/findings?by=finding", "/matrix", "/findings/" + signature.ID(signatureOf(0)),
+		"/campaigns", "/campaigns/" + campaignID, "/samplers", "/fleet", "/known",
 	} {
 		f, err := measure(ctx, site.URL, path)
 		if err != nil {
@@ -101,6 +107,28 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 	report.Tables, report.Rows = []bench.Table{table}, rows
 	report.Reached = fmt.Sprintf("%d pages in %s", len(rows), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, filepath.Join(testenv.Root(), "build", "bench"))
+}
+
+// prepare fills the store, unless it is to be kept and an earlier run has filled it.
+func prepare(ctx context.Context, place station.Place, trials, findings int) (err error) {
+	keep := os.Getenv("KEEP") == "yes"
+	if !keep {
+		err = os.RemoveAll(place.Dir)
+	}
+	if err := errors.Join(err, os.MkdirAll(place.Dir, 0o755)); err != nil {
+		return err
+	}
+	st, err := stores.Open(ctx, cmp.Or(place.Store, place.Dir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if keep {
+		if done, err := filled(ctx, st, trials, findings); done || err != nil {
+			return err
+		}
+	}
+	return fill(ctx, st, trials, findings)
 }
 
 // sizeOf is a number that an environment variable sets.

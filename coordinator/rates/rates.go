@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -69,14 +68,6 @@ func Compare(a, b Combination) int {
 type Count struct {
 	Combination
 	N uint64
-}
-
-// Last is the last trial on a JDK, by name, that shows a finding.
-type Last struct {
-	Finding string
-	JDK     string
-	Trial   uint64
-	Ended   time.Time
 }
 
 // Shown is a number of trials that showed the same findings.

@@ -108,6 +108,8 @@ type TrialRows interface {
 // FindingRows are the findings by id, with the counts from which their rates are computed. All counts are computed from the
 // trials, so that a trial which shows two findings that are merged later counts once.
 type FindingRows interface {
+	// PutFinding stores a finding. It comes with a trial that shows the finding, in the same transaction, which tells those who
+	// keep findings (see package readcache) that this one is another one now.
 	PutFinding(*Finding) error
 	// Finding returns the finding with that id; ErrNotFound.
 	Finding(id string) (*Finding, error)
@@ -117,12 +119,9 @@ type FindingRows interface {
 	Counts() ([]rates.Count, error)
 	// Hits is Counts for the trials that show at least one of the findings.
 	Hits(findings ...string) ([]rates.Count, error)
-	// CountsBetween is Counts for spans of trials: the i-th result has those with ids greater than bounds[i] and at most
-	// bounds[i+1]. The bounds ascend.
-	CountsBetween(bounds []uint64) ([][]rates.Count, error)
-	// LastHits returns, for each finding and each JDK by name, the last trial that counts and shows the finding; ordered by
-	// finding, then by JDK.
-	LastHits() ([]rates.Last, error)
+	// Log returns all trials that count one by one. It takes a time that grows with their number, unless the store keeps the log in
+	// memory (see package readcache); it is shared, and nobody changes it.
+	Log() (*rates.Log, error)
 	// Shown returns the number of trials that count and show a finding, by combination and by all findings that they show, in any
 	// order. It holds what Hits returns for any findings, in one read.
 	Shown() ([]rates.Shown, error)
@@ -227,6 +226,22 @@ type Bulk interface {
 	AddLeases([]*Lease) error
 	DeleteLeases(ids []string) error
 	AddTrials([]*Trial) error
+}
+
+// Follower is a third, optional interface of a Tx: that of a store whose results can be followed.
+type Follower interface {
+	// Results calls f for the trials that count with ids greater than after, lowest id first, until f returns an error, which it
+	// returns. last is the greatest id of all trials, 0 without any.
+	Results(after uint64, f func(rates.Result) error) (last uint64, err error)
+}
+
+// LogOf reads a log from a store whose results can be followed.
+func LogOf(tx Follower) (*rates.Log, error) {
+	var l rates.Logger
+	if _, err := tx.Results(0, l.Add); err != nil {
+		return nil, err
+	}
+	return l.Log(), nil
 }
 
 // ReproductionPrefix begins the ids of reproductions and of their campaigns of probes, and of no other campaigns.

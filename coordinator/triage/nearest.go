@@ -30,20 +30,41 @@ type feature struct {
 // what is equal and what differs. The finding itself and findings of another kind are left out; so are buckets of assorted failures
 // (see Assorted), which are like nothing. Each finding's example gives the methods; without one they count as different.
 func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
-	if _, assorted := Assorted(f.GetSignature()); assorted {
+	all := make([]Features, len(others))
+	for i, o := range others {
+		all[i] = FeaturesOf(o)
+	}
+	return FeaturesOf(f).Nearest(all, most)
+}
+
+// Features are what Nearest compares of a finding.
+type Features struct {
+	id, title, kind string
+	assorted        bool
+	features        []feature
+}
+
+// FeaturesOf returns the features of a finding, which has its example.
+func FeaturesOf(f *misstepv1.Finding) Features {
+	out := Features{id: f.GetId(), title: f.GetTitle(), kind: f.GetSignature().GetKind()}
+	if _, out.assorted = Assorted(f.GetSignature()); !out.assorted {
+		out.features = features(f)
+	}
+	return out
+}
+
+// Nearest is the function Nearest for findings whose features are known.
+func (f Features) Nearest(others []Features, most int) []*misstepv1.NearFinding {
+	if f.assorted {
 		return nil
 	}
-	mine := features(f)
 	var out []*misstepv1.NearFinding
 	for _, o := range others {
-		if o.GetId() == f.GetId() || o.GetSignature().GetKind() != f.GetSignature().GetKind() {
+		if o.id == f.id || o.kind != f.kind || o.assorted {
 			continue
 		}
-		if _, assorted := Assorted(o.GetSignature()); assorted {
-			continue
-		}
-		if n, related := near(mine, features(o)); related {
-			n.Id, n.Title = o.GetId(), o.GetTitle()
+		if n, related := near(f.features, o.features); related {
+			n.Id, n.Title = o.id, o.title
 			out = append(out, n)
 		}
 	}

@@ -6,19 +6,17 @@ import (
 	"math"
 	"slices"
 
-	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Bugs lists the bugs of the selected findings in the selection's order, and returns how many findings there are in all. Findings
-// with the same label are one bug; a finding that is new on one of its JDKs is a bug by itself, so that no label hides it.
-func (r Reader) Bugs(tx store.Tx, s Selection) (list []*misstepv1.Bug, total int, err error) {
-	onlyHits := func(f *misstepv1.Finding, hits, _ []rates.Count) { f.Hits = sum(hits) } // the rates of single ones are not shown
-	found, c, total, err := r.selected(tx, s, onlyHits)
+// Bugs lists the bugs of the selected findings. Findings with the same label are one bug; a finding that is new on one of its JDKs
+// is a bug by itself, so that no label hides it.
+func (r Reader) Bugs(tx store.Tx, s Selection) (List[*misstepv1.Bug], error) {
+	found, l, total, err := r.selected(tx, s)
 	if err != nil {
-		return nil, 0, err
+		return List[*misstepv1.Bug]{}, err
 	}
 	of := map[string][]*misstepv1.Finding{}
 	for _, f := range found {
@@ -26,21 +24,41 @@ func (r Reader) Bugs(tx store.Tx, s Selection) (list []*misstepv1.Bug, total int
 		of[id] = append(of[id], f)
 	}
 	titles := map[string]string{}
-	for _, b := range c.known.Bugs() {
+	for _, b := range l.known.Bugs() {
 		titles[b.ID] = b.Title
 	}
+	list := List[*misstepv1.Bug]{Total: total, Fill: func(b *misstepv1.Bug) {
+		b.Rate, b.Rates = l.ratesOfBug(l.triedBy(of[b.GetId()]))
+	}}
 	keys := map[string]sortKey{}
 	for id, findings := range of {
-		b, k := bug(id, findings, c)
+		b, k := l.bug(id, findings)
 		b.Title = cmp.Or(titles[id], b.GetTitle())
-		list, keys[id] = append(list, b), k
+		if s.Sort == SortRate {
+			k.rate = l.rate(l.triedBy(findings))
+		}
+		list.All, keys[id] = append(list.All, b), k
 	}
-	order(list, s.Sort, func(b *misstepv1.Bug) sortKey { return keys[b.GetId()] })
-	return list, total, nil
+	order(list.All, s.Sort, func(b *misstepv1.Bug) sortKey { return keys[b.GetId()] })
+	return list, nil
 }
 
-// bug sums up the findings of one bug, at least one.
-func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, sortKey) {
+// triedBy returns the combinations in which a bug could have shown up, by its findings.
+func (t *trials) triedBy(findings []*misstepv1.Finding) []hits {
+	return t.tried(findings, t.hits(t.shownBy(findings)))
+}
+
+// shownBy returns the trials that show a bug, by its findings, as indices of log.Hits.
+func (t *trials) shownBy(findings []*misstepv1.Finding) []int {
+	var ids []string
+	for _, f := range findings {
+		ids = append(ids, idsOf(f)...)
+	}
+	return t.shown(ids...)
+}
+
+// bug sums up the findings of one bug, at least one, without rates.
+func (t *trials) bug(id string, findings []*misstepv1.Finding) (*misstepv1.Bug, sortKey) {
 	slices.SortFunc(findings, func(a, b *misstepv1.Finding) int {
 		return cmp.Or(cmp.Compare(b.GetHits(), a.GetHits()), cmp.Compare(a.GetId(), b.GetId()))
 	})
@@ -48,10 +66,8 @@ func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, so
 		Id: id, Status: statusOf(findings[0]), Title: findings[0].GetTitle(), FirstSeen: findings[0].GetFirstSeen(),
 		LastSeen: findings[0].GetLastSeen(),
 	}
-	var ids []string
 	var on []*misstepv1.KnownOn
 	for _, f := range findings {
-		ids = append(append(ids, f.GetId()), f.GetAliases()...)
 		b.FindingIds = append(b.FindingIds, f.GetId())
 		if kind := f.GetSignature().GetKind(); !slices.Contains(b.GetKinds(), kind) {
 			b.Kinds = append(b.Kinds, kind)
@@ -72,31 +88,27 @@ func bug(id string, findings []*misstepv1.Finding, c counts) (*misstepv1.Bug, so
 			b.Jdks = append(b.Jdks, name)
 		}
 	}
-	hits := c.shown.hits(ids...)
-	b.Hits = sum(hits)
-	b.Rate, b.Rates = ratesOfBug(tried(findings, hits, c.trials))
+	b.Hits = uint64(len(t.shownBy(findings)))
 	k := sortKey{
 		id: id, kind: b.GetKinds()[0], known: b.GetStatus() == StatusKnown, hits: b.GetHits(), first: b.GetFirstSeen().AsTime(),
 		last: b.GetLastSeen().AsTime(),
-	}
-	if b.GetRate().GetTries() > 0 {
-		k.rate = float64(b.GetRate().GetHits()) / float64(b.GetRate().GetTries())
 	}
 	k.setOldest(on)
 	return b, k
 }
 
 // ratesOfBug returns the rate over all trials that could have shown a bug, and those by JDK.
-func ratesOfBug(cells []counted) (*misstepv1.Reliability, []*misstepv1.FindingRate) {
+func (t *trials) ratesOfBug(tried []hits) (*misstepv1.Reliability, []*misstepv1.FindingRate) {
 	var shown, all uint64
 	byJDK := map[string]*misstepv1.FindingRate{}
-	for _, c := range cells {
-		shown, all = shown+c.hits, all+c.N
+	for _, h := range tried {
+		c := t.log.Tallies[h.tally]
+		shown, all = shown+h.n, all+c.N()
 		if byJDK[c.JDK] == nil {
 			byJDK[c.JDK] = &misstepv1.FindingRate{Jdk: c.JDK}
 		}
-		byJDK[c.JDK].Hits += c.hits
-		byJDK[c.JDK].Trials += c.N
+		byJDK[c.JDK].Hits += h.n
+		byJDK[c.JDK].Trials += c.N()
 	}
 	var list []*misstepv1.FindingRate
 	for _, name := range slices.Sorted(maps.Keys(byJDK)) {

@@ -142,14 +142,14 @@ func TestSelectionsAndOrders(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", c.selection), func(t *testing.T) {
 			require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
-				findings, total, err := r.Findings(tx, c.selection)
+				findings, err := r.Findings(tx, c.selection)
 				require.NoError(t, err)
-				assert.Equal(t, 5, total, "findings after merges")
-				assert.Equal(t, c.findings, ids(findings))
-				bugs, total, err := r.Bugs(tx, c.selection)
+				assert.Equal(t, 5, findings.Total, "findings after merges")
+				assert.Equal(t, c.findings, ids(findings.All))
+				bugs, err := r.Bugs(tx, c.selection)
 				require.NoError(t, err)
-				assert.Equal(t, 5, total)
-				assert.Equal(t, c.bugs, ids(bugs))
+				assert.Equal(t, 5, bugs.Total)
+				assert.Equal(t, c.bugs, ids(bugs.All))
 				return nil
 			}))
 		})
@@ -161,9 +161,13 @@ func TestABugSumsUpItsFindings(t *testing.T) {
 	r := reader(fleet{})
 	r.Known = catalogue(t)
 	require.NoError(t, populated(t).View(t.Context(), func(tx store.Tx) error {
-		bugs, _, err := r.Bugs(tx, view.Selection{})
+		list, err := r.Bugs(tx, view.Selection{})
 		require.NoError(t, err)
+		bugs := list.All
 		require.Len(t, bugs, 4)
+		for _, b := range bugs {
+			list.Fill(b)
+		}
 		merged, mixed, label := bugs[0], bugs[1], bugs[3]
 		assert.Equal(t, []string{"F1", "F2"}, label.GetFindingIds())
 		assert.Equal(t, "upcalls cut stacks", label.GetTitle())
@@ -196,6 +200,7 @@ func (c counting) Finding(id string) (*store.Finding, error) {
 	c.reads["Finding"]++
 	return c.Tx.Finding(id)
 }
+func (c counting) Log() (*rates.Log, error)       { c.reads["Log"]++; return c.Tx.Log() }
 func (c counting) Counts() ([]rates.Count, error) { c.reads["Counts"]++; return c.Tx.Counts() }
 func (c counting) Hits(ids ...string) ([]rates.Count, error) {
 	c.reads["Hits"]++
@@ -246,15 +251,16 @@ func TestAThousandFindingsCostAsManyReadsAsOne(t *testing.T) {
 			return nil
 		}))
 		require.NoError(t, s.View(t.Context(), func(tx store.Tx) error {
-			once := map[string]int{"Findings": 1, "Decisions": 1, "Counts": 1, "Shown": 1, "Campaign": 1}
+			once := map[string]int{"Findings": 1, "Decisions": 1, "Log": 1, "Campaign": 1}
 			c := counting{tx, map[string]int{}}
-			list, _, err := r.Findings(c, view.Selection{})
+			list, err := r.Findings(c, view.Selection{})
 			require.NoError(t, err)
-			assert.Len(t, list, findings)
+			assert.Len(t, list.All, findings)
 			assert.Equal(t, once, c.reads)
 			c.reads = map[string]int{}
-			bugs, _, err := r.Bugs(counting{tx, c.reads}, view.Selection{})
+			grouped, err := r.Bugs(counting{tx, c.reads}, view.Selection{})
 			require.NoError(t, err)
+			bugs := grouped.All
 			assert.Len(t, bugs, findings/2+1, "the known bug and the new findings")
 			assert.Equal(t, once, c.reads)
 			if findings > 1 {

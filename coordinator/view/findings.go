@@ -1,90 +1,112 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 
-	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
-	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Findings lists the selected findings in the selection's order, with hits, rates and labels and without their examples, and
-// returns how many there are in all. It reads the store a bounded number of times, however many findings there are.
-func (r Reader) Findings(tx store.Tx, s Selection) (list []*misstepv1.Finding, total int, err error) {
-	found, _, total, err := r.selected(tx, s, addRates)
+// List is what a selection selects, in its order. What is costly and shown of a part only is filled in on demand.
+type List[M any] struct {
+	All []M
+	// Total is the number of findings, selected or not.
+	Total int
+	// Fill fills in the rates of an element.
+	Fill func(M)
+}
+
+// Findings lists the selected findings, with hits and labels and without their examples. It reads the store a bounded number of
+// times, however many findings there are.
+func (r Reader) Findings(tx store.Tx, s Selection) (List[*misstepv1.Finding], error) {
+	found, l, total, err := r.selected(tx, s)
 	if err != nil {
-		return nil, 0, err
+		return List[*misstepv1.Finding]{}, err
 	}
-	order(found, s.Sort, keyOfFinding)
-	return found, total, nil
+	order(found, s.Sort, func(f *misstepv1.Finding) sortKey {
+		k := keyOfFinding(f)
+		if s.Sort == SortRate {
+			k.rate = l.rate(l.tried([]*misstepv1.Finding{f}, l.hits(l.shown(idsOf(f)...))))
+		}
+		return k
+	})
+	return List[*misstepv1.Finding]{All: found, Total: total, Fill: l.addRates}, nil
 }
 
-// counts are the trials and hits of a store, and the bugs that its findings are labelled with, read once.
-type counts struct {
-	trials []rates.Count
-	shown  shown
-	known  known.Catalogue
-}
-
-// selected returns the selected findings in any order; fillIn sets their hits, and whatever else of rates is wanted.
-func (r Reader) selected(
-	tx store.Tx, s Selection, fillIn func(f *misstepv1.Finding, hits, counts []rates.Count),
-) (found []*misstepv1.Finding, c counts, total int, err error) {
+// selected returns the selected findings in any order, without their rates, and the number of all findings.
+func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, l *labelling, total int, err error) {
 	g, err := LoadGroups(tx)
 	if err != nil {
-		return nil, counts{}, 0, err
+		return nil, nil, 0, err
 	}
-	if c.trials, err = tx.Counts(); err != nil {
-		return nil, counts{}, 0, err
+	t, err := readTrials(tx)
+	if err != nil {
+		return nil, nil, 0, err
 	}
-	if c.shown, err = readShown(tx); err != nil {
-		return nil, counts{}, 0, err
-	}
-	l := r.labelling(g)
-	c.known = l.known
+	l = r.labelling(tx, g, t)
 	all := g.Findings()
-	var marked []seen
 	for _, f := range all {
 		f.Example, f.ExampleRecipe = nil, nil
 		f.Doubted = r.doubted(f)
 		if !s.stored(f) || s.Doubted && !f.GetDoubted() {
 			continue
 		}
-		hits := c.shown.hits(append([]string{f.GetId()}, f.GetAliases()...)...)
-		if err := l.addLabel(tx, f, hits); err != nil {
-			return nil, counts{}, 0, err
+		if err := l.describe(f); err != nil {
+			return nil, nil, 0, err
 		}
 		if s.labelled(f) {
-			fillIn(f, hits, c.trials)
-			found, marked = append(found, f), append(marked, seen{f, hits})
+			found = append(found, f)
 		}
 	}
-	if err := l.addStates(tx, marked, c.trials); err != nil {
-		return nil, counts{}, 0, err
-	}
+	l.addStates(found)
 	found = slices.DeleteFunc(found, func(f *misstepv1.Finding) bool { return !s.inState(f) })
-	return found, c, len(all), nil
+	return found, l, len(all), nil
 }
 
-// Finding returns the finding to which a stored one belongs, with its aliases folded in, its rates and its label. all are the
-// findings after merges, without rates and labels.
-func (r Reader) Finding(tx store.Tx, g Groups, id string) (f *misstepv1.Finding, all []*misstepv1.Finding, err error) {
-	trials, err := tx.Counts()
+// describe fills in the hits of a finding, which known bug it is on each JDK that showed it, and the JDKs on which it is back.
+func (l *labelling) describe(f *misstepv1.Finding) error {
+	all := l.hits(l.shown(idsOf(f)...))
+	label, err := l.label(f, all)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	all = g.Findings()
-	f = all[slices.IndexFunc(all, func(f *misstepv1.Finding) bool { return f.GetId() == g.Head(id) })]
-	hits, err := tx.Hits(append([]string{f.GetId()}, f.GetAliases()...)...)
+	f.Hits, f.Assorted, f.KnownAs, f.KnownOn, f.Bugs = sum(all), label.assorted, label.knownAs, label.on, label.bugs
+	if f.GetAssorted() != "" {
+		return nil
+	}
+	return l.addBack(f, all, label.fixed)
+}
+
+// addStates fills in the other states of findings, and orders them.
+func (l *labelling) addStates(all []*misstepv1.Finding) {
+	l.addQuiet(slices.DeleteFunc(slices.Clone(all), func(f *misstepv1.Finding) bool { return f.GetAssorted() != "" }))
+	for _, f := range all {
+		slices.SortFunc(f.GetStates(), func(a, b *misstepv1.FindingState) int {
+			return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetJdk(), b.GetJdk()))
+		})
+	}
+}
+
+// Finding returns the finding to which a stored one belongs, whole: with its aliases folded in, its example, its rates and its
+// label.
+func (r Reader) Finding(tx store.Tx, g Groups, id string) (*misstepv1.Finding, error) {
+	t, err := readTrials(tx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	f := g.finding(g.Head(id))
+	stored, err := tx.Finding(f.GetId())
+	if err != nil {
+		return nil, err
+	}
+	f.Example, f.ExampleRecipe = stored.Proto.GetExample(), stored.Proto.GetExampleRecipe()
 	f.Doubted = r.doubted(f)
-	addRates(f, hits, trials)
-	l := r.labelling(g)
-	if err := l.addLabel(tx, f, hits); err != nil {
-		return nil, nil, err
+	l := r.labelling(tx, g, t)
+	if err := l.describe(f); err != nil {
+		return nil, err
 	}
-	return f, all, l.addStates(tx, []seen{{f, hits}}, trials)
+	l.addStates([]*misstepv1.Finding{f})
+	t.addRates(f)
+	return f, nil
 }

@@ -12,66 +12,147 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
+// label is which known bug a finding is. It follows from its signatures, the JDKs that showed it and the catalogues, and is shared:
+// nobody changes what is in it.
+type label struct {
+	assorted, knownAs string
+	on                []*misstepv1.KnownOn
+	bugs              []*misstepv1.KnownBug
+	// fixed has the JDKs that showed the finding although they have the fix of the known bug with its signature.
+	fixed []fix
+}
+
+// fix is what a JDK has.
+type fix struct {
+	jdk          *jdk
+	bug, fixedIn string
+}
+
 // labelling is what findings are labelled by, made once for all of them.
 type labelling struct {
 	Groups
+	*trials
+	tx store.Tx
 	// known is the store's own catalogue before the built-in one.
 	known known.Catalogue
-	jdks  jdksOf
+	kept  *labels
+	// jdks of combinations, by their indices; nil until they are wanted.
+	jdks []*jdk
+	of   jdksOf
 }
 
-func (r Reader) labelling(g Groups) labelling { return labelling{g, r.Known.With(g.Own), jdksOf{}} }
+func (r Reader) labelling(tx store.Tx, g Groups, t *trials) *labelling {
+	return &labelling{
+		Groups: g, trials: t, tx: tx, known: r.Known.With(g.Own), kept: &cmp.Or(r.Memory, &Memory{}).labels,
+		jdks: make([]*jdk, len(t.tallies)), of: jdksOf{},
+	}
+}
 
-// addLabel fills in which known bug a finding is on each JDK that showed it, and on all of them. The label depends on the hits, in
-// any order, and on the current catalogues, of which the store's own comes first; the label of a stored reproducer is that of its
-// own time. Merged findings are one bug, so any of their signatures may identify it.
-func (l labelling) addLabel(tx store.Tx, f *misstepv1.Finding, hits []rates.Count) error {
-	f.KnownAs, f.KnownOn, f.Bugs = "", nil, nil
-	f.Assorted, _ = triage.Assorted(f.GetSignature())
-	for _, h := range hits {
-		jdk, err := l.jdks.find(tx, h.Combination)
+// jdk returns the JDK of a combination.
+func (l *labelling) jdk(tally int) (*jdk, error) {
+	if l.jdks[tally] == nil {
+		found, err := l.of.find(l.tx, l.log.Tallies[tally].Combination)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if slices.ContainsFunc(f.GetKnownOn(), func(k *misstepv1.KnownOn) bool {
-			return k.GetJdk().GetName() == jdk.GetName() && k.GetJdk().GetVersion() == jdk.GetVersion()
-		}) {
-			continue
+		l.jdks[tally] = l.kept.jdk(found)
+	}
+	return l.jdks[tally], nil
+}
+
+// label returns the label of a finding with these hits. It depends on the current catalogues, of which the store's own comes first;
+// the label of a stored reproducer is that of its own time.
+func (l *labelling) label(f *misstepv1.Finding, all []hits) (label, error) {
+	var shownOn []*jdk
+	for _, h := range all {
+		j, err := l.jdk(h.tally)
+		if err != nil {
+			return label{}, err
 		}
-		on := &misstepv1.KnownOn{Jdk: jdk}
-		for _, id := range append([]string{f.GetId()}, f.GetAliases()...) {
-			for _, bug := range triage.KnownAs(l.known, l.Rows[id].GetSignature(), jdk) {
+		if !slices.Contains(shownOn, j) {
+			shownOn = append(shownOn, j)
+		}
+	}
+	return l.kept.get(l.catalogue, idsOf(f), shownOn, func() label { return l.made(f, shownOn) }), nil
+}
+
+// made makes a label. Merged findings are one bug, so any of their signatures may identify it.
+func (l *labelling) made(f *misstepv1.Finding, shownOn []*jdk) label {
+	var out label
+	out.assorted, _ = triage.Assorted(f.GetSignature())
+	for _, j := range shownOn {
+		on := &misstepv1.KnownOn{Jdk: j.Jdk}
+		for _, id := range idsOf(f) {
+			for _, bug := range triage.KnownAs(l.known, l.Rows[id].GetSignature(), j.Jdk) {
 				switch {
 				case on.GetKnownAs() == "":
 					on.KnownAs = bug
 				case on.GetKnownAs() != bug && !slices.Contains(on.GetAlsoAs(), bug):
 					on.AlsoAs = append(on.AlsoAs, bug)
 				}
-				if own := l.OwnBugs[bug]; own != nil && !slices.Contains(f.GetBugs(), own) {
-					f.Bugs = append(f.Bugs, own)
+				if own := l.OwnBugs[bug]; own != nil && !slices.Contains(out.bugs, own) {
+					out.bugs = append(out.bugs, own)
 				}
 			}
 		}
-		f.KnownOn = append(f.KnownOn, on)
+		out.on = append(out.on, on)
+		for _, id := range idsOf(f) {
+			if bug, fixedIn := l.known.Fixed(l.Rows[id].GetSignature(), j.Jdk); bug != "" {
+				out.fixed = append(out.fixed, fix{j, bug, fixedIn})
+				break
+			}
+		}
 	}
-	slices.SortFunc(f.GetKnownOn(), compareOn)
+	slices.SortFunc(out.on, compareOn)
 	var bugs []string
-	for _, on := range f.GetKnownOn() {
+	for _, on := range out.on {
 		switch {
 		case on.GetKnownAs() == "":
-			return nil
+			return out
 		case !slices.Contains(bugs, on.GetKnownAs()):
 			bugs = append(bugs, on.GetKnownAs())
 		}
 	}
-	f.KnownAs = strings.Join(bugs, ", ")
+	out.knownAs = strings.Join(bugs, ", ")
+	return out
+}
+
+// addBack adds a state for each JDK that showed the finding although it has the fix.
+func (l *labelling) addBack(f *misstepv1.Finding, all []hits, fixed []fix) error {
+	if len(fixed) == 0 {
+		return nil
+	}
+	states := map[*jdk]*misstepv1.FindingState{}
+	for _, x := range fixed {
+		states[x.jdk] = &misstepv1.FindingState{
+			Kind: misstepv1.StateBack, Jdk: x.jdk.GetName(), Since: f.GetLastSeen(), Bug: x.bug, FixedIn: x.fixedIn,
+		}
+		f.States = append(f.States, states[x.jdk])
+	}
+	for _, h := range all {
+		if state := states[l.jdks[h.tally]]; state != nil {
+			state.Hits += h.n
+		}
+	}
+	can := l.could(f)
+	for i, t := range l.tallies {
+		if !can[t.checks] {
+			continue
+		}
+		j, err := l.jdk(i)
+		if err != nil {
+			return err
+		}
+		if state := states[j]; state != nil {
+			state.Trials += l.log.Tallies[i].N()
+		}
+	}
 	return nil
 }
 
 // compareOn orders by the JDK: version, then name.
 func compareOn(a, b *misstepv1.KnownOn) int {
-	v, _ := known.ParseVersion(a.GetJdk().GetVersion())
-	w, _ := known.ParseVersion(b.GetJdk().GetVersion())
+	v, w := versionOf(a.GetJdk()), versionOf(b.GetJdk())
 	return cmp.Or(slices.Compare(v[:], w[:]), cmp.Compare(a.GetJdk().GetName(), b.GetJdk().GetName()),
 		cmp.Compare(a.GetJdk().GetVersion(), b.GetJdk().GetVersion()))
 }

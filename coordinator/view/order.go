@@ -22,13 +22,16 @@ type sortKey struct {
 	jdk     string
 }
 
+// SortRate is the one of Sorts that needs the rate of each element.
+const SortRate = "rate"
+
 var sorts = map[string]func(a, b sortKey) int{
-	"":      func(sortKey, sortKey) int { return 0 },
-	"rate":  func(a, b sortKey) int { return cmp.Compare(b.rate, a.rate) },
-	"hits":  func(a, b sortKey) int { return cmp.Compare(b.hits, a.hits) },
-	"first": func(a, b sortKey) int { return b.first.Compare(a.first) },
-	"last":  func(a, b sortKey) int { return b.last.Compare(a.last) },
-	"kind":  func(a, b sortKey) int { return cmp.Compare(a.kind, b.kind) },
+	"":       func(sortKey, sortKey) int { return 0 },
+	SortRate: func(a, b sortKey) int { return cmp.Compare(b.rate, a.rate) },
+	"hits":   func(a, b sortKey) int { return cmp.Compare(b.hits, a.hits) },
+	"first":  func(a, b sortKey) int { return b.first.Compare(a.first) },
+	"last":   func(a, b sortKey) int { return b.last.Compare(a.last) },
+	"kind":   func(a, b sortKey) int { return cmp.Compare(a.kind, b.kind) },
 	"jdk": func(a, b sortKey) int {
 		return cmp.Or(slices.Compare(a.version[:], b.version[:]), cmp.Compare(a.jdk, b.jdk))
 	},
@@ -40,7 +43,13 @@ func Sorts() []string {
 }
 
 // OrderFindings sorts findings with rates and labels by one of Sorts, or by the order of an empty one.
-func OrderFindings(list []*misstepv1.Finding, by string) { order(list, by, keyOfFinding) }
+func OrderFindings(list []*misstepv1.Finding, by string) {
+	order(list, by, func(f *misstepv1.Finding) sortKey {
+		k := keyOfFinding(f)
+		k.rate = rateOf(f)
+		return k
+	})
+}
 
 // order sorts by one of sorts; what it takes for equal is sorted by new before known, then most recently seen first, then by id.
 func order[T any](list []T, by string, keyOf func(T) sortKey) {
@@ -68,10 +77,11 @@ func rank(known bool) int {
 	return 0
 }
 
+// keyOfFinding leaves out the rate.
 func keyOfFinding(f *misstepv1.Finding) sortKey {
 	k := sortKey{
 		id: f.GetId(), kind: f.GetSignature().GetKind(), known: statusOf(f) == StatusKnown, hits: f.GetHits(),
-		rate: rateOf(f), first: f.GetFirstSeen().AsTime(), last: f.GetLastSeen().AsTime(),
+		first: f.GetFirstSeen().AsTime(), last: f.GetLastSeen().AsTime(),
 	}
 	k.setOldest(f.GetKnownOn())
 	return k
@@ -80,7 +90,7 @@ func keyOfFinding(f *misstepv1.Finding) sortKey {
 // setOldest sets the oldest of the JDKs, which are in the order of their versions.
 func (k *sortKey) setOldest(on []*misstepv1.KnownOn) {
 	if len(on) > 0 {
-		k.version, _ = known.ParseVersion(on[0].GetJdk().GetVersion())
+		k.version = versionOf(on[0].GetJdk())
 		k.jdk = on[0].GetJdk().GetName()
 	}
 }

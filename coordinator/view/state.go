@@ -2,185 +2,89 @@ package view
 
 import (
 	"cmp"
-	"maps"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/rates"
-	"misstep/coordinator/store"
 	"misstep/coordinator/watch"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// seen is a finding with the trials that showed it.
-type seen struct {
-	finding *misstepv1.Finding
-	hits    []rates.Count
-}
-
-// addStates fills in the states of findings that have their labels (see package watch). trials are those of the whole store. The
-// trials are read once, in the order of their ids, however many findings there are.
-func (l labelling) addStates(tx store.Tx, all []seen, trials []rates.Count) error {
+// addQuiet adds to findings the JDKs on which they went quiet (see package watch). Each trial is looked at once, in the order of
+// their ids, however many findings there are.
+func (t *trials) addQuiet(all []*misstepv1.Finding) {
 	type mark struct {
-		of   seen
-		last rates.Last
-	}
-	lastHits, err := tx.LastHits()
-	if err != nil {
-		return err
-	}
-	byFinding := map[string][]rates.Last{}
-	for _, last := range lastHits {
-		byFinding[last.Finding] = append(byFinding[last.Finding], last)
+		of   *misstepv1.Finding
+		hits []hits
+		can  []bool
+		jdks int
+		last *rates.Hit
+		jdk  string
 	}
 	var marks []mark
-	for _, s := range all {
-		s.finding.States = nil
-		if s.finding.GetAssorted() != "" {
-			continue
+	for _, f := range all {
+		shown := t.shown(idsOf(f)...)
+		last := map[string]*rates.Hit{}
+		for _, at := range shown {
+			h := &t.log.Hits[at]
+			last[t.log.Tallies[h.Tally].JDK] = h
 		}
-		if err := l.addBack(tx, s, trials); err != nil {
-			return err
-		}
-		for _, last := range lastOf(byFinding, append([]string{s.finding.GetId()}, s.finding.GetAliases()...)) {
-			marks = append(marks, mark{s, last})
+		m := mark{of: f, hits: t.hits(shown), can: t.could(f), jdks: len(last)}
+		for m.jdk, m.last = range last {
+			marks = append(marks, m)
 		}
 	}
-	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.last.Trial, b.last.Trial) })
-	bounds := []uint64{0}
+	slices.SortFunc(marks, func(a, b mark) int {
+		return cmp.Or(cmp.Compare(a.last.Trial, b.last.Trial), cmp.Compare(a.of.GetId(), b.of.GetId()))
+	})
+	on := t.byJDK()
+	before := make([]int, len(t.tallies))   // trials up to the mark
+	shown := make([]uint64, len(t.tallies)) // hits of the mark's finding
 	for _, m := range marks {
-		bounds = append(bounds, m.last.Trial)
-	}
-	bounds = slices.Compact(bounds)
-	spans, err := tx.CountsBetween(bounds)
-	if err != nil {
-		return err
-	}
-	before := map[rates.Combination]uint64{}
-	for _, m := range marks {
-		for bounds[0] < m.last.Trial {
-			for _, c := range spans[0] {
-				before[c.Combination] += c.N
+		for _, h := range m.hits {
+			shown[h.tally] = h.n
+		}
+		var cells []watch.Cell
+		last := -1
+		for _, i := range on[m.jdk] {
+			ids := t.log.Tallies[i].Trials
+			for before[i] < len(ids) && uint64(ids[before[i]]) <= m.last.Trial {
+				before[i]++
 			}
-			bounds, spans = bounds[1:], spans[1:]
+			if shown[i] == 0 && !m.can[t.tallies[i].checks] {
+				continue
+			}
+			if t.tallies[i].cell != last {
+				last = t.tallies[i].cell
+				cells = append(cells, watch.Cell{})
+			}
+			c := &cells[len(cells)-1]
+			c.Hits, c.Trials, c.Since = c.Hits+shown[i], c.Trials+uint64(before[i]), c.Since+uint64(len(ids)-before[i])
 		}
-		shown := map[string]bool{}
-		for _, h := range m.of.hits {
-			shown[h.JDK] = true
+		for _, h := range m.hits {
+			shown[h.tally] = 0
 		}
-		e := watch.Judge(cells(m.of, m.last.JDK, before, trials), len(shown))
-		if e.Quiet() {
-			m.of.finding.States = append(m.of.finding.States, &misstepv1.FindingState{
-				Kind: misstepv1.StateQuiet, Jdk: m.last.JDK, Since: timestamppb.New(m.last.Ended), Hits: e.Hits, Trials: e.Trials,
+		if e := watch.Judge(cells, m.jdks); e.Quiet() {
+			m.of.States = append(m.of.States, &misstepv1.FindingState{
+				Kind: misstepv1.StateQuiet, Jdk: m.jdk, Since: timestamppb.New(m.last.Ended), Hits: e.Hits, Trials: e.Trials,
 				Expected: e.Expected, P: e.P, Level: e.Level,
 			})
 		}
 	}
-	for _, s := range all {
-		slices.SortFunc(s.finding.GetStates(), func(a, b *misstepv1.FindingState) int {
-			return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetJdk(), b.GetJdk()))
-		})
-	}
-	return nil
 }
 
-// lastOf returns the last trial on each JDK that shows one of the findings, ordered by JDK.
-func lastOf(byFinding map[string][]rates.Last, findings []string) []rates.Last {
-	last := map[string]rates.Last{}
-	for _, f := range findings {
-		for _, l := range byFinding[f] {
-			if l.Trial > last[l.JDK].Trial {
-				last[l.JDK] = l
-			}
+// byJDK returns the combinations of each JDK, by name, those of a cell after each other. Probes of reproductions are left out:
+// their rates are unlike a campaign's.
+func (t *trials) byJDK() map[string][]int {
+	on := map[string][]int{}
+	for i, tally := range t.tallies {
+		if jdk := t.log.Tallies[i].JDK; !tally.probes {
+			on[jdk] = append(on[jdk], i)
 		}
 	}
-	return slices.SortedFunc(maps.Values(last), func(a, b rates.Last) int { return cmp.Compare(a.JDK, b.JDK) })
-}
-
-// cells returns the counts of a finding on a JDK, by everything that distinguishes rates except the campaign. Probes of
-// reproductions are left out: their rates are unlike a campaign's.
-func cells(s seen, jdk string, before map[rates.Combination]uint64, trials []rates.Count) []watch.Cell {
-	of := map[rates.Combination]*watch.Cell{}
-	hits := make(map[rates.Combination]uint64, len(s.hits))
-	for _, h := range s.hits {
-		hits[h.Combination] = h.N
+	for _, all := range on {
+		slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(t.tallies[a].cell, t.tallies[b].cell) })
 	}
-	for _, c := range trials {
-		if c.JDK != jdk || strings.HasPrefix(c.Campaign, store.ReproductionPrefix) ||
-			hits[c.Combination] == 0 && !couldShow(s.finding.GetSignature(), c.Checks) {
-			continue
-		}
-		key := c.Combination
-		key.Campaign = ""
-		cell := of[key]
-		if cell == nil {
-			cell = &watch.Cell{}
-			of[key] = cell
-		}
-		cell.Hits += hits[c.Combination]
-		cell.Trials += before[c.Combination]
-		cell.Since += c.N - min(c.N, before[c.Combination])
-	}
-	var out []watch.Cell
-	for _, key := range slices.SortedFunc(maps.Keys(of), rates.Compare) { // sums do not depend on the order of a map
-		out = append(out, *of[key])
-	}
-	return out
-}
-
-// addBack adds a state for each JDK that showed the finding although it has the fix of the known bug with its signature.
-func (l labelling) addBack(tx store.Tx, s seen, trials []rates.Count) error {
-	states := map[string]*misstepv1.FindingState{}
-	on := func(c rates.Count) (*misstepv1.FindingState, error) {
-		jdk, err := l.jdks.find(tx, c.Combination)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range append([]string{s.finding.GetId()}, s.finding.GetAliases()...) {
-			bug, fixedIn := l.known.Fixed(l.Rows[id].GetSignature(), jdk)
-			if bug == "" {
-				continue
-			}
-			key := bug + " " + jdk.GetName() + " " + jdk.GetVersion()
-			if states[key] == nil {
-				states[key] = &misstepv1.FindingState{
-					Kind: misstepv1.StateBack, Jdk: jdk.GetName(), Since: s.finding.GetLastSeen(), Bug: bug, FixedIn: fixedIn,
-				}
-			}
-			return states[key], nil
-		}
-		return nil, nil
-	}
-	for _, h := range s.hits {
-		state, err := on(h)
-		if err != nil {
-			return err
-		}
-		if state != nil {
-			state.Hits += h.N
-		}
-	}
-	if len(states) == 0 {
-		return nil
-	}
-	for _, c := range trials {
-		if !couldShow(s.finding.GetSignature(), c.Checks) {
-			continue
-		}
-		state, err := on(c)
-		if err != nil {
-			return err
-		}
-		if state != nil {
-			state.Trials += c.N
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(states)) {
-		if states[key].GetHits() > 0 {
-			s.finding.States = append(s.finding.States, states[key])
-		}
-	}
-	return nil
+	return on
 }

@@ -19,8 +19,17 @@ type Reader struct {
 	Fleet Fleet
 	// Known holds the known bugs that findings are labelled with.
 	Known known.Catalogue
+	// Memory keeps for the next call what is costly to make; nil keeps nothing.
+	Memory *Memory
 	// Aside reports whether an owner of runners is set aside; nil when none is.
 	Aside func(owner string) bool
+}
+
+// Memory is what a Reader keeps between two calls. Nothing that it has changes what they return. Its zero value is empty, and it is
+// safe for concurrent use.
+type Memory struct {
+	labels   labels
+	features features
 }
 
 // Fleet is the unstored knowledge about runners. It is safe for concurrent use.

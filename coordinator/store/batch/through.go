@@ -53,11 +53,7 @@ func (t *through) Hits(findings ...string) ([]rates.Count, error) {
 	return flushed(t, func() ([]rates.Count, error) { return t.tx.Hits(findings...) })
 }
 
-func (t *through) CountsBetween(bounds []uint64) ([][]rates.Count, error) {
-	return flushed(t, func() ([][]rates.Count, error) { return t.tx.CountsBetween(bounds) })
-}
-
-func (t *through) LastHits() ([]rates.Last, error) { return flushed(t, t.tx.LastHits) }
+func (t *through) Log() (*rates.Log, error) { return flushed(t, t.tx.Log) }
 
 func (t *through) Shown() ([]rates.Shown, error) { return flushed(t, t.tx.Shown) }
 

@@ -321,6 +321,23 @@ func (t *tx) Shown() ([]rates.Shown, error) {
 	return out, nil
 }
 
+func (t *tx) Log() (*rates.Log, error) { return store.LogOf(t) }
+
+// Results implements store.Follower.
+func (t *tx) Results(after uint64, f func(rates.Result) error) (last uint64, err error) {
+	for _, row := range t.s.trials { // in the order of their ids
+		if last = row.ID; last <= after || !row.Counts() {
+			continue
+		}
+		if err := f(rates.Result{
+			Trial: row.ID, Ended: row.Ended, Combination: rates.CombinationOf(row.Campaign, row.Recipe), Findings: row.FindingIDs,
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
+}
+
 func (t *tx) count(which func(*store.Trial) bool) []rates.Count {
 	counts := map[rates.Combination]uint64{}
 	for _, row := range t.s.trials {

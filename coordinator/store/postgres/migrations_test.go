@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"testing"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -15,7 +14,6 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/sqlrows"
 	"misstep/internal/testenv/pgtest"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -96,13 +94,11 @@ func TestRowsOfTheFirstVersion(t *testing.T) {
 		assert.Equal(t, []string{"F2", "F1"}, rows[1].FindingIDs)
 		require.NoError(t, fresh.Update(t.Context(), func(tx store.Tx) error { return tx.(store.Bulk).AddTrials(rows) }))
 		require.NoError(t, fresh.View(t.Context(), func(want store.Tx) error {
-			bounds := []uint64{0, 10, sqlrows.SpanSize, sqlrows.SpanSize + 5, math.MaxUint64}
 			for name, read := range map[string]func(store.Tx) (any, error){
 				"counts":      func(tx store.Tx) (any, error) { return tx.Counts() },
 				"hits of one": func(tx store.Tx) (any, error) { return tx.Hits("F1") },
 				"hits of two": func(tx store.Tx) (any, error) { return tx.Hits("F1", "F2") },
-				"spans":       func(tx store.Tx) (any, error) { return tx.CountsBetween(bounds) },
-				"last hits":   func(tx store.Tx) (any, error) { return tx.LastHits() },
+				"log":         func(tx store.Tx) (any, error) { return tx.Log() },
 			} {
 				a, err := read(want)
 				require.NoError(t, err)

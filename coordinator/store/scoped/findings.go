@@ -71,22 +71,24 @@ func (t *Tx) Hits(findings ...string) ([]rates.Count, error) {
 	return own(t, all, err, campaignOfCount, countOf)
 }
 
-// CountsBetween implements store.Tx.
-func (t *Tx) CountsBetween(bounds []uint64) ([][]rates.Count, error) {
-	all, err := t.Tx.CountsBetween(bounds)
-	for i := range all {
-		all[i], err = own(t, all[i], err, campaignOfCount, countOf)
+// Log implements store.Tx. It is the store's own where all of it is the default project's, whose keys are the ids.
+func (t *Tx) Log() (*rates.Log, error) {
+	all, err := t.Tx.Log()
+	if err != nil {
+		return nil, err
 	}
-	return all, err
-}
-
-// LastHits implements store.Tx.
-func (t *Tx) LastHits() ([]rates.Last, error) {
-	all, err := t.Tx.LastHits()
-	return own(t, all, err, func(l rates.Last) string { return l.Finding }, func(l rates.Last, id string) rates.Last {
-		l.Finding = id
-		return l
-	})
+	foreign := func(tally rates.Tally) bool { return projects.IsKey(tally.Campaign) }
+	if t.prefix == "" && !slices.ContainsFunc(all.Tallies, foreign) {
+		return all, nil
+	}
+	return all.Filter(func(c rates.Combination) (rates.Combination, bool) {
+		id, ok := t.id(c.Campaign)
+		c.Campaign = id
+		return c, ok
+	}, func(findings []string) ([]string, bool) {
+		ids := t.ids(findings)
+		return ids, len(ids) > 0
+	}), nil
 }
 
 // Shown implements store.Tx. A trial shows findings of its own project only.

@@ -1,6 +1,7 @@
 package scoped
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -176,10 +177,24 @@ func ofSeen[R any](t *Seen, all []R, err error, campaign func(R) string) ([]R, e
 	return kept, nil
 }
 
-// LastHits implements store.Tx.
-func (t *Seen) LastHits() ([]rates.Last, error) {
-	all, err := t.Tx.LastHits()
-	return show(t, all, err, func(l rates.Last) bool { return t.hides(l.Finding) })
+// Log implements store.Tx.
+func (t *Seen) Log() (*rates.Log, error) {
+	all, err := t.Tx.Log()
+	if err == nil {
+		err = t.load()
+	}
+	if err != nil || !t.hidden {
+		return all, err
+	}
+	shown := all.Filter(func(c rates.Combination) (rates.Combination, bool) {
+		hidden, failed := t.probing(c.Campaign)
+		err = errors.Join(err, failed)
+		return c, !hidden
+	}, func(findings []string) ([]string, bool) {
+		ids := t.named(findings)
+		return ids, len(ids) > 0
+	})
+	return shown, err
 }
 
 // Shown implements store.Tx.

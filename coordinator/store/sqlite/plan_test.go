@@ -19,7 +19,7 @@ import (
 // campaigns, of recipes and of combinations are as large as what users ask for. SQLite would look for hits of a new trial (shown)
 // only if one violated its foreign key.
 var bounded = regexp.MustCompile(`^(` + strings.Join([]string{
-	`SEARCH (jobs|leases|trials|queued|combination_counts|shown_counts|last_hits) USING .*(INDEX|KEY)\b.*`,
+	`SEARCH (jobs|leases|trials|queued|combination_counts|shown_counts) USING .*(INDEX|KEY)\b.*`,
 	`(SEARCH|SCAN) (campaigns|recipes|combinations)\b.*`,
 	`SCAN shown`, `SCAN CONSTANT ROW`, `SCALAR SUBQUERY \d+`, `USE TEMP B-TREE FOR (LAST TERM OF )?ORDER BY`,
 }, "|") + `)$`)

@@ -62,7 +62,6 @@ type shownKey struct {
 // count adds new results to the counts. ids are theirs.
 func (t *Tx) count(all []counted, ids []int64) error {
 	spans, shown := map[spanKey]int64{}, map[shownKey]int64{}
-	last := map[[2]string]int{} // by finding and JDK
 	for i, trial := range all {
 		if !trial.Counts() {
 			continue
@@ -73,9 +72,6 @@ func (t *Tx) count(all []counted, ids []int64) error {
 		}
 		findings := slices.Compact(slices.Sorted(slices.Values(trial.FindingIDs)))
 		shown[shownKey{trial.combination, strings.Join(findings, ",")}]++
-		for _, f := range findings {
-			last[[2]string{f, trial.combination.JDK}] = i
-		}
 	}
 	if err := t.countSpans(spans); err != nil {
 		return err
@@ -89,16 +85,8 @@ func (t *Tx) count(all []counted, ids []int64) error {
 			return err
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(last), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
-		i := last[k]
-		if err := t.Exec("note the last hit of "+k[0], upsertLastHit, k[0], k[1], ids[i], nanos(all[i].Ended)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
-
-var upsertLastHit = upsert("last_hits", "finding, jdk", "finding, jdk, trial, ended")
 
 // countSpans adds to counts, many with one statement. Only the first one of a combination in a span makes sure that the combination
 // is there.

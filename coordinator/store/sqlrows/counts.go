@@ -3,15 +3,14 @@ package sqlrows
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"misstep/coordinator/rates"
+	"misstep/coordinator/store"
 )
 
-// SpanSize is the number of ids of trials whose counts are kept together: what is counted between two trials is the sum of whole
-// spans, and at most two spans' trials.
+// SpanSize is the number of ids of trials whose counts are kept together.
 const SpanSize = 4096
 
 // Counts implements store.Tx.
@@ -23,43 +22,41 @@ func (t *Tx) Counts() ([]rates.Count, error) {
 	return t.named(n)
 }
 
-// CountsBetween implements store.Tx.
-func (t *Tx) CountsBetween(bounds []uint64) ([][]rates.Count, error) {
-	var out [][]rates.Count
-	for i := 1; i < len(bounds); i++ {
-		n, err := t.between(int64(min(bounds[i-1], math.MaxInt64-1)), int64(min(bounds[i], math.MaxInt64-1)))
-		if err != nil {
-			return nil, err
-		}
-		span, err := t.named(n)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, span)
-	}
-	return out, nil
-}
+// Log implements store.Tx.
+func (t *Tx) Log() (*rates.Log, error) { return store.LogOf(t) }
 
-// between returns the counts of the trials with ids greater than after and at most upTo, by combination.
-func (t *Tx) between(after, upTo int64) (map[int64]uint64, error) {
-	first, last := (after+SpanSize)/SpanSize, (upTo+1)/SpanSize // whole spans from first, up to last
-	const trials = "SELECT combination, count(*) FROM trials WHERE counts AND id > ? AND id <= ? GROUP BY combination"
-	if first >= last {
-		return t.sums(trials, after, upTo)
+// Results implements store.Follower.
+func (t *Tx) Results(after uint64, f func(rates.Result) error) (last uint64, err error) {
+	known, err := t.combinations()
+	if err != nil {
+		return 0, err
 	}
-	n, err := t.sums("SELECT combination, CAST(sum(n) AS BIGINT) FROM combination_counts WHERE span >= ? AND span < ? "+
-		"GROUP BY combination", first, last)
-	for _, edge := range [][2]int64{{after, first*SpanSize - 1}, {last*SpanSize - 1, upTo}} {
-		if err != nil {
-			return nil, err
-		}
-		var more map[int64]uint64
-		more, err = t.sums(trials, edge[0], edge[1])
-		for combination, of := range more {
-			n[combination] += of
-		}
+	var greatest int64
+	if err := t.row("SELECT coalesce(max(id), 0) FROM trials")(&greatest); err != nil {
+		return 0, fmt.Errorf("read the last trial: %w", err)
 	}
-	return n, err
+	if uint64(greatest) <= after {
+		return uint64(greatest), nil
+	}
+	_, err = List(t, "results", func(scan func(...any) error) (none struct{}, err error) {
+		var (
+			id, combination, ended int64
+			findings               string
+		)
+		if err := scan(&id, &combination, &findings, &ended); err != nil {
+			return none, err
+		}
+		c, ok := known[combination]
+		if !ok {
+			return none, fmt.Errorf("the store has no combination %d", combination)
+		}
+		r := rates.Result{Trial: uint64(id), Ended: fromNanos(ended), Combination: c}
+		if findings != "" {
+			r.Findings = strings.Split(findings, ",")
+		}
+		return none, f(r)
+	}, "SELECT id, combination, findings, ended FROM trials WHERE counts AND id > ? ORDER BY id", int64(after))
+	return uint64(greatest), err
 }
 
 // sums returns numbers by combination.
@@ -152,15 +149,4 @@ func (t *Tx) Shown() ([]rates.Shown, error) {
 		s.Combination, s.N, s.Findings = all[combination], uint64(n), strings.Split(ids, ",")
 		return s, err
 	}, "SELECT combination, findings, n FROM shown_counts")
-}
-
-// LastHits implements store.Tx.
-func (t *Tx) LastHits() ([]rates.Last, error) {
-	return List(t, "last hits", func(scan func(...any) error) (rates.Last, error) {
-		var l rates.Last
-		var id, ended int64
-		err := scan(&l.Finding, &l.JDK, &id, &ended)
-		l.Trial, l.Ended = uint64(id), fromNanos(ended)
-		return l, err
-	}, "SELECT finding, jdk, trial, ended FROM last_hits ORDER BY finding, jdk")
 }

@@ -35,60 +35,64 @@ func knownBugs(t *testing.T, s store.Store) {
 	})
 }
 
-// The counts of adjacent spans add up to Counts; a void trial counts in none.
-func spans(t *testing.T, s store.Store) {
+// The log has the trials that count, by combination, and those of them that showed something; a void trial is in none.
+func trialLog(t *testing.T, s store.Store) {
+	view(t, s, func(tx store.Tx) {
+		l, err := tx.Log()
+		require.NoError(t, err)
+		assert.Empty(t, l.Tallies)
+		assert.Empty(t, l.Hits)
+	})
 	clean := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
 	void := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID}
-	update(t, s, func(tx store.Tx) {
-		for i, row := range []struct {
-			jdk     string
-			outcome *misstepv1.Outcome
-			shows   []string
-		}{
-			{"17", clean, []string{"F1"}},
-			{"25", clean, nil},
-			{"17", clean, []string{"F1", "F2"}},
-			{"17", void, nil},
-			{"25", clean, []string{"F2"}},
-			{"17", clean, nil},
-		} {
-			err := tx.AddTrial(&store.Trial{
-				Campaign: "C1", Index: uint64(i), Ended: t0.Add(time.Duration(i)), Outcome: row.outcome, FindingIDs: row.shows,
-				Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: row.jdk}},
-			})
-			require.NoError(t, err)
-		}
-	})
-	view(t, s, func(tx store.Tx) {
-		sums := func(after, upTo uint64) map[string]uint64 {
-			counts, err := tx.CountsBetween([]uint64{after, upTo})
-			require.NoError(t, err)
-			require.Len(t, counts, 1)
-			out := map[string]uint64{}
-			for _, c := range counts[0] {
-				out[c.JDK] += c.N
+	rows := []struct {
+		jdk     string
+		outcome *misstepv1.Outcome
+		shows   []string
+	}{
+		{"25", clean, []string{"F1"}},
+		{"17", clean, nil},
+		{"25", clean, []string{"F2", "F1"}},
+		{"25", void, nil},
+		{"17", clean, []string{"F2"}},
+		{"25", clean, nil},
+	}
+	add := func(from, to int) {
+		update(t, s, func(tx store.Tx) {
+			for i, row := range rows[from:to] {
+				require.NoError(t, tx.AddTrial(&store.Trial{
+					Campaign: "C1", Index: uint64(from + i), Ended: t0.Add(time.Duration(from + i)), Outcome: row.outcome,
+					FindingIDs: row.shows, Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: row.jdk}},
+				}))
 			}
-			return out
+		})
+	}
+	add(0, 2)
+	view(t, s, func(tx store.Tx) {
+		l, err := tx.Log()
+		require.NoError(t, err)
+		require.Len(t, l.Tallies, 2)
+		assert.Equal(t, rates.Tally{Combination: l.Tallies[0].Combination, Trials: []uint32{2}}, l.Tallies[0])
+		assert.Equal(t, []rates.Hit{{Trial: 1, Ended: t0.UTC(), Tally: 1, Findings: []string{"F1"}}}, l.Hits)
+	})
+	add(2, len(rows))
+	view(t, s, func(tx store.Tx) {
+		l, err := tx.Log()
+		require.NoError(t, err)
+		require.Len(t, l.Tallies, 2, "ordered by combination")
+		assert.Equal(t, "17", l.Tallies[0].JDK)
+		assert.Equal(t, []uint32{2, 5}, l.Tallies[0].Trials)
+		assert.Equal(t, "25", l.Tallies[1].JDK)
+		assert.Equal(t, []uint32{1, 3, 6}, l.Tallies[1].Trials)
+		assert.Equal(t, []rates.Hit{
+			{Trial: 1, Ended: t0.UTC(), Tally: 1, Findings: []string{"F1"}},
+			{Trial: 3, Ended: t0.Add(2).UTC(), Tally: 1, Findings: []string{"F1", "F2"}},
+			{Trial: 5, Ended: t0.Add(4).UTC(), Tally: 0, Findings: []string{"F2"}},
+		}, l.Hits)
+		counts, err := tx.Counts()
+		require.NoError(t, err)
+		for i, c := range counts {
+			assert.Equal(t, rates.Count{Combination: l.Tallies[i].Combination, N: l.Tallies[i].N()}, c)
 		}
-		assert.Equal(t, map[string]uint64{"17": 2, "25": 1}, sums(0, 3))
-		assert.Equal(t, map[string]uint64{"17": 1, "25": 1}, sums(3, 100))
-		assert.Empty(t, sums(3, 3))
-		all, err := tx.Counts()
-		require.NoError(t, err)
-		got, err := tx.CountsBetween([]uint64{0, 3, 3, 100})
-		require.NoError(t, err)
-		require.Len(t, got, 3)
-		assert.Empty(t, got[1])
-		got, err = tx.CountsBetween([]uint64{0, 100})
-		require.NoError(t, err)
-		assert.Equal(t, [][]rates.Count{all}, got)
-
-		last, err := tx.LastHits()
-		require.NoError(t, err)
-		assert.Equal(t, []rates.Last{
-			{Finding: "F1", JDK: "17", Trial: 3, Ended: t0.Add(time.Duration(2)).UTC()},
-			{Finding: "F2", JDK: "17", Trial: 3, Ended: t0.Add(time.Duration(2)).UTC()},
-			{Finding: "F2", JDK: "25", Trial: 5, Ended: t0.Add(time.Duration(4)).UTC()},
-		}, last)
 	})
 }

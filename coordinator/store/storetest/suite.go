@@ -59,7 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"schedules", schedules},
 		{"repetitions", repetitions},
 		{"retests", retests},
-		{"spans and last hits", spans},
+		{"log of trials", trialLog},
 		{"failed update leaves nothing", rollback},
 		{"panic leaves nothing", panicRollback},
 		{"views do not write", readOnly},
