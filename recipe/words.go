@@ -171,8 +171,8 @@ var reasons = []Word{
 	},
 	{
 		"other-handler",
-		"the signal interrupted the handler of another signal, as of a second sampler: the walk begins in that handler, and not in " +
-			"the program",
+		"the signal interrupted the handler of another signal, as of a second sampler: the walk begins in that handler, and not " +
+			"in the program",
 		"the signal mask that the kernel keeps: sigaction(2)",
 	},
 }

@@ -96,15 +96,15 @@ func (c *Cluster) checkSecrets(ctx context.Context) error {
 // variables of an environment, but files.
 func putItems(path string, all, missing []string) string {
 	isFile := func(item string) bool { return strings.Contains(item, ".") }
-	remedy := "`nomad var put -force -out none " + path
+	command := []string{"nomad var put -force -out none", path}
 	for _, item := range all {
+		value := "=…"
 		if isFile(item) {
-			remedy += " " + item + "=@FILE"
-		} else {
-			remedy += " " + item + "=…"
+			value = "=@FILE"
 		}
+		command = append(command, item+value)
 	}
-	remedy += "` writes all of it"
+	remedy := "`" + strings.Join(command, " ") + "` writes all of it"
 	if missing = slices.DeleteFunc(missing, isFile); len(missing) > 0 {
 		remedy += ", `--put-secrets` what the environment has of " + strings.Join(missing, ", ")
 	}

@@ -116,8 +116,8 @@ func (c *accessList) Run(ctx context.Context, e *env) error {
 		if project == "" {
 			project = "every"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", grantee(a), access.RoleName(a.GetGrant().GetRole()), project, plain(a.GetGrantedBy()),
-			a.GetGranted().AsTime().Local().Format(time.DateOnly))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", grantee(a), access.RoleName(a.GetGrant().GetRole()), project,
+			plain(a.GetGrantedBy()), a.GetGranted().AsTime().Local().Format(time.DateOnly))
 	}
 	return t.Flush()
 }

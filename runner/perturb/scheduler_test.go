@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// One trial of a host has the scheduler, whichever runner it belongs to: the next one waits, and says for what when its time is over.
+// One trial of a host has the scheduler, whichever runner it belongs to: the next one waits, and says for what when its time is
+// over.
 func TestTrialsOfAHostTakeTurns(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "lock")
 	unlock, err := Scheduler{Lock: lock}.lock(t.Context())
