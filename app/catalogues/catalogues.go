@@ -190,10 +190,12 @@ func scratch(i local.Installation) (dir string, remove func(), err error) {
 }
 
 // List returns all entries that a question selects.
-func List(ctx context.Context, st *station.Station, q *misstepv1.ListCatalogueEntriesRequest) ([]*misstepv1.CatalogueEntry, error) {
+func List(
+	ctx context.Context, from misstepv1.CatalogueServiceClient, q *misstepv1.ListCatalogueEntriesRequest,
+) ([]*misstepv1.CatalogueEntry, error) {
 	var all []*misstepv1.CatalogueEntry
 	for {
-		page, err := st.Catalogue.ListCatalogueEntries(ctx, q)
+		page, err := from.ListCatalogueEntries(ctx, q)
 		if err != nil {
 			return nil, err
 		}

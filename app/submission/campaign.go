@@ -23,7 +23,11 @@ import (
 func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string,
 	err error,
 ) {
-	spec, err := read(i, file, Shared{})
+	text, err := read(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	spec, err := parse(&i, text, file, Shared{})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,9 +53,9 @@ func Load(ctx context.Context, i local.Installation, file string) (request *miss
 
 // Parse reads a campaign file whose names are all those of the shared catalogue of a coordinator.
 func Parse(file string) (*misstepv1.Campaign, error) {
-	text, err := os.ReadFile(file)
+	text, err := read(file)
 	if err != nil {
-		return nil, fmt.Errorf("read campaign: %w", err)
+		return nil, err
 	}
 	document, err := campaign.Parse(text, file)
 	if err != nil {
@@ -63,13 +67,17 @@ func Parse(file string) (*misstepv1.Campaign, error) {
 	return document.Campaign, nil
 }
 
-// read parses a campaign file and checks it against what the catalogues have.
-func read(i local.Installation, file string, shared Shared) (*misstepv1.Campaign, error) {
+func read(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read campaign: %w", err)
 	}
-	document, err := campaign.Parse(text, file)
+	return text, nil
+}
+
+// parse reads a campaign and checks it against what the catalogues have.
+func parse(i *local.Installation, text []byte, name string, shared Shared) (*misstepv1.Campaign, error) {
+	document, err := campaign.Parse(text, name)
 	if err != nil {
 		return nil, err
 	}

@@ -41,29 +41,47 @@ type Shared struct {
 func LoadFor(ctx context.Context, i local.Installation, file string, shared Shared) (
 	request *misstepv1.SubmitCampaignRequest, notes []string, err error,
 ) {
-	spec, err := read(i, file, shared)
+	text, err := read(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	return Prepare(ctx, &i, text, file, shared)
+}
+
+// Prepare is LoadFor for the text of a campaign; name stands for it in messages. Without an installation (nil) all names are those
+// of the shared catalogue.
+func Prepare(ctx context.Context, i *local.Installation, text []byte, name string, shared Shared) (
+	request *misstepv1.SubmitCampaignRequest, notes []string, err error,
+) {
+	spec, err := parse(i, text, name, shared)
 	if err != nil {
 		return nil, nil, err
 	}
 	request = &misstepv1.SubmitCampaignRequest{Campaign: spec}
+	if i == nil {
+		return request, nil, nil
+	}
 	if artefacts, err := i.Agent(); err == nil {
 		request.AgentDigest = artefacts.Digest
 	} else {
 		notes = append(notes, "no agent artefacts here: runners take their own agent")
 	}
-	if err := resolve(ctx, i, request, shared); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	if err := resolve(ctx, *i, request, shared); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return request, append(notes, shared.ambiguous(i, request)...), nil
+	return request, append(notes, shared.ambiguous(*i, request)...), nil
 }
 
 // names returns the names that a campaign may use.
-func (s Shared) names(i local.Installation) (jdks, loads []string, err error) {
-	if jdks, err = i.JDKNames(); err != nil {
-		return nil, nil, err
-	}
-	if loads, err = i.WorkloadNames(); err != nil {
-		return nil, nil, err
+func (s Shared) names(i *local.Installation) (jdks, loads []string, err error) {
+	jdks, loads = []string{}, []string{} // none, where nil would be any
+	if i != nil {
+		if jdks, err = i.JDKNames(); err != nil {
+			return nil, nil, err
+		}
+		if loads, err = i.WorkloadNames(); err != nil {
+			return nil, nil, err
+		}
 	}
 	for _, e := range s.Entries {
 		if e.GetKind() == jdkKind {

@@ -30,6 +30,7 @@ func TestInABrowser(t *testing.T) {
 		o.Bundle = func(_ context.Context, finding, path string) error { return os.WriteFile(path, []byte(finding), 0o600) }
 	})
 	s.run(300, append(usual(), sim.Event{Rate: 0.05, Outcome: hostile}, sim.Event{Rate: 0.05, Outcome: deadlock})...)
+	s.share()
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, s *scene, tab *browser.Tab)
@@ -41,6 +42,7 @@ func TestInABrowser(t *testing.T) {
 		{"without scripts", useWithoutScripts},
 		{"download", downloadABundle},
 		{"merge and undo", mergeAndUndo},
+		{"new campaign", typeACampaign},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s.in(t), openTab(t, b, s)) })
 	}

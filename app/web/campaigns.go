@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -53,6 +50,9 @@ type campaignPage struct {
 	// Stop reports that the visitor's pages may stop it.
 	Stop bool
 }
+
+// Again reports that a draft of a new campaign can begin with this one.
+func (c campaignPage) Again() bool { return len(c.YAML) <= maxDraft }
 
 // checkRow is a check with its verdicts.
 type checkRow struct {
@@ -169,27 +169,4 @@ func csvOfCombinations(all []*misstepv1.TriedCombination) [][]string {
 		rows = append(rows, []string{c.GetJdk(), c.GetWorkload(), c.GetFlagSet(), number(c.GetTrials()), number(c.GetHits())})
 	}
 	return rows
-}
-
-// yamlOf writes a campaign as people do.
-func yamlOf(c *misstepv1.Campaign) (string, error) {
-	text, err := misstepv1.Canonical(c)
-	if err != nil {
-		return "", err
-	}
-	var tree yaml.Node // JSON is YAML
-	if err := yaml.Unmarshal(text, &tree); err != nil {
-		return "", err
-	}
-	plain(&tree)
-	out, err := yaml.Marshal(&tree)
-	return strings.TrimSpace(string(out)), err
-}
-
-// plain takes away the style of JSON.
-func plain(n *yaml.Node) {
-	n.Style = 0
-	for _, child := range n.Content {
-		plain(child)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"google.golang.org/grpc"
 
+	"misstep/app/local"
 	"misstep/corpus"
 	"misstep/internal/buckets"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -30,6 +31,9 @@ type Options struct {
 	TLS bool
 	// Bundle writes the bundle of a finding to a file; nil offers no bundles.
 	Bundle func(ctx context.Context, finding, path string) error
+	// Own has the names for new campaigns besides those of the shared catalogue: the catalogue of this machine, where its runners
+	// are; nil is none.
+	Own *local.Installation
 	// Place is how a command reaches the same coordinator, as "--dir hunt-x", for the commands that pages show.
 	Place string
 	// Patience is how long a visitor may take to send a form, or to receive 64 KiB of an answer; 0 is half a minute.
@@ -46,6 +50,7 @@ type Site struct {
 	admin     misstepv1.AdminServiceClient
 	access    misstepv1.AccessServiceClient
 	schedules misstepv1.ScheduleServiceClient
+	shared    misstepv1.CatalogueServiceClient
 	handler   http.Handler
 	changes   changes
 	streams   slots
@@ -77,7 +82,7 @@ func New(o Options) *Site {
 	conn := newCache(o.Conn, o.Clock)
 	s := &Site{
 		Options: o, admin: misstepv1.NewAdminServiceClient(conn), access: misstepv1.NewAccessServiceClient(conn),
-		schedules: misstepv1.NewScheduleServiceClient(conn),
+		schedules: misstepv1.NewScheduleServiceClient(conn), shared: misstepv1.NewCatalogueServiceClient(conn),
 		streams:   slots{what: "pages that follow what happens", most: 1000, each: 100, comeBack: aliveEvery},
 		downloads: slots{what: "downloads", most: 16, each: 4, comeBack: defaultPatience},
 		writing:   make(chan struct{}, maxBundles), csrf: rand.Text(),
@@ -101,6 +106,7 @@ func (s *Site) routes() http.Handler {
 		"GET /known":          s.known,
 		"GET /people":         s.people,
 		"GET /campaigns":      s.campaigns,
+		"GET /campaigns/new":  s.draft,
 		"GET /campaigns/{id}": s.campaign,
 	} {
 		pages.Handle(pattern, s.page(make))
@@ -111,6 +117,7 @@ func (s *Site) routes() http.Handler {
 		"POST /findings/{id}/merge":       s.merge,
 		"POST /findings/{id}/split":       s.split,
 		"POST /decisions/{decision}/undo": s.undo,
+		"POST /campaigns":                 s.submit,
 		"POST /campaigns/{id}/stop":       s.stop,
 		"POST /owners/trust":              s.trust,
 	} {

@@ -87,7 +87,7 @@ func (e *env) loadChecked(
 
 // loadFor is load for a coordinator with a shared catalogue.
 func (e *env) loadFor(ctx context.Context, st *station.Station, file, first string) (*misstepv1.SubmitCampaignRequest, error) {
-	entries, err := catalogues.List(ctx, st, &misstepv1.ListCatalogueEntriesRequest{})
+	entries, err := catalogues.List(ctx, st.Catalogue, &misstepv1.ListCatalogueEntriesRequest{})
 	if err != nil {
 		return nil, err
 	}

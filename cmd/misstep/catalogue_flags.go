@@ -69,7 +69,7 @@ func listShared(ctx context.Context, e *env, at coordinatorFlags, kind misstepv1
 	}
 	defer st.Close()
 	query := &misstepv1.ListCatalogueEntriesRequest{Kind: kind, Pattern: s.Pattern, Labels: s.Label}
-	entries, err := catalogues.List(ctx, st, query)
+	entries, err := catalogues.List(ctx, st.Catalogue, query)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (c *huntCommand) pages(e *env, dir string) func(*station.Station) (func(), 
 		return nil
 	}
 	return func(st *station.Station) (func(), error) {
-		url, stop, err := c.start(c.site(e, st, false, false, "--dir "+shellWord(shortPath(dir))), nil)
+		url, stop, err := c.start(c.ofFolder(e, st, dir), nil)
 		if err == nil {
 			e.say("misstep: pages at %s", url)
 		}

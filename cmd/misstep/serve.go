@@ -16,6 +16,7 @@ import (
 	"misstep/app/retention"
 	"misstep/app/station"
 	"misstep/app/transport"
+	"misstep/app/web"
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
 )
@@ -179,7 +180,9 @@ func (c *coordinatorCommand) pages(e *env, s *station.Coordinator, asks bool, se
 	if secure != nil {
 		config = secure.ForBrowsers()
 	}
-	url, stop, err := c.start(c.site(e, st, asks, secure != nil, "--coordinator "+c.Listen), config)
+	o := c.options(e, st, "--coordinator "+c.Listen)
+	o.Asks, o.TLS = asks, secure != nil
+	url, stop, err := c.start(web.New(o), config)
 	if err != nil {
 		st.Close()
 		return nil, err

@@ -19,13 +19,20 @@ type webFlags struct {
 	WebWritable bool   `help:"Let pages change things, too, although nobody is asked to log in."`
 }
 
-// site returns the pages on a station. asks reports whether the coordinator asks who calls, place is how a command reaches it.
-func (f webFlags) site(e *env, st *station.Station, asks, secure bool, place string) *web.Site {
+// options of the pages on a station that a command reaches at a place.
+func (f webFlags) options(e *env, st *station.Station, place string) web.Options {
 	writer := bundles.Writer{Installation: e.installation(), Station: st, SigningKey: e.cli.SigningKey, Embed: true}
-	return web.New(web.Options{
-		Conn: st.Conn, Blobs: st.Blobs, Asks: asks, Writable: f.WebWritable, TLS: secure, Place: place, Logger: e.warnings(),
+	return web.Options{
+		Conn: st.Conn, Blobs: st.Blobs, Writable: f.WebWritable, Place: place, Logger: e.warnings(),
 		Bundle: func(ctx context.Context, finding, path string) error { return writer.Finding(ctx, finding, path, "") },
-	})
+	}
+}
+
+// ofFolder returns the pages on a folder of this machine, whose runners are here, too.
+func (f webFlags) ofFolder(e *env, st *station.Station, dir string) *web.Site {
+	o, own := f.options(e, st, "--dir "+shellWord(shortPath(dir))), e.installation()
+	o.Own = &own
+	return web.New(o)
 }
 
 // start serves the pages, if they are asked for, until stop is called. url is empty without.
@@ -54,7 +61,7 @@ func (c *webCommand) Run(ctx context.Context, e *env) error {
 	}
 	defer st.Close()
 	flags := webFlags{Web: c.Listen, WebWritable: c.WebWritable}
-	url, stop, err := flags.site(e, st, false, false, "--dir "+shellWord(shortPath(c.Dir))).Start(c.Listen, nil)
+	url, stop, err := flags.ofFolder(e, st, c.Dir).Start(c.Listen, nil)
 	if opError, ok := errors.AsType[*net.OpError](err); ok && opError.Op == "listen" {
 		return fmt.Errorf("%w (--listen)", err)
 	}

@@ -1,10 +1,13 @@
 // Follows what happens: when the coordinator says that something changed, the page is fetched again, and the parts of it that
-// differ are replaced. Without this script a page shows what was so when it was opened.
+// differ are replaced. Without this script a page shows what was so when it was opened. A form that is checked while one types
+// does the same with its own address.
 "use strict";
 
 const leastPause = 2000; // ms between two refreshes
 const note = document.getElementById("live");
-let paused = false, last = 0, waiting = 0, source = null;
+const typingPause = 300; // ms without a key before a form is checked
+note.append(document.createTextNode(""));
+let paused = false, last = 0, waiting = 0, asked = 0, source = null;
 
 function say(text) { note.firstChild.textContent = text + " "; }
 
@@ -22,14 +25,17 @@ function replace(part, fresh) {
 async function refresh() {
   waiting = 0;
   last = Date.now();
+  const mine = ++asked;
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const text = await response.text();
+  if (mine !== asked) return; // a later answer is on its way
   if (!response.ok) { say("This page cannot be renewed: " + response.status + "."); return; }
-  const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+  const fresh = new DOMParser().parseFromString(text, "text/html");
   for (const part of document.querySelectorAll("[data-part]")) {
     const other = fresh.querySelector('[data-part="' + CSS.escape(part.dataset.part) + '"]');
     if (other) replace(part, other);
   }
-  say("Live.");
+  say(source ? "Live." : "Checked.");
 }
 
 function changed() {
@@ -45,7 +51,6 @@ function follow() {
 }
 
 if (document.body.dataset.events) {
-  note.append(document.createTextNode(""));
   const button = document.createElement("button");
   button.className = "plain";
   button.textContent = "Pause";
@@ -61,4 +66,15 @@ if (document.body.dataset.events) {
   window.addEventListener("pagehide", () => source.close());
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); changed(); } });
   follow();
+}
+
+const checked = document.querySelector("form[data-check]");
+if (checked) {
+  checked.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      history.replaceState(null, "", checked.action + "?" + new URLSearchParams(new FormData(checked)));
+      refresh().catch(() => say("No connection."));
+    }, typingPause);
+  });
 }
