@@ -90,7 +90,8 @@ func TestNewCampaign(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(b.get("/campaigns/new.json?"+at()).text), &asJSON))
 	assert.EqualValues(t, 6, asJSON.Combinations)
 	for change, want := range map[string]string{
-		"jdk jdk99": "unknown JDK", "trials many": `trials: expected a number, got "many"`, "time soon": "time: expected a time such as 90m",
+		"jdk jdk99": "unknown JDK", "trials many": `trials: expected a number, got "many"`,
+		"time soon":        "time: expected a time such as 90m",
 		"workload nothing": "unknown workload", "check gst": "checks[0]", "name a/b": "name", "seed -3": "seed",
 	} {
 		name, value, _ := strings.Cut(change, " ")
