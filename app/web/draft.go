@@ -54,8 +54,8 @@ func (s *Site) draft(r *http.Request) (*page, error) {
 		Submit: visitOf(r.Context()).may(misstepv1.Role_ROLE_HUNTER),
 	}
 	if len(d.YAML) > maxDraft {
-		return nil, status.Errorf(codes.InvalidArgument, "yaml: expected at most %d bytes, got %d; submit it with the command line: "+
-			"misstep campaign submit FILE %s", maxDraft, len(d.YAML), s.Place)
+		return nil, status.Errorf(codes.InvalidArgument, "yaml: expected at most %d bytes, got %d; submit it with the command "+
+			"line: misstep campaign submit FILE %s", maxDraft, len(d.YAML), s.Place)
 	}
 	known, err := s.names(r.Context())
 	if err != nil {
@@ -104,8 +104,10 @@ func (d *draftPage) fill(q url.Values, known names) error {
 		checks = append(checks, choice{Value: c.Name, Label: c.Name})
 	}
 	d.Lists = []choices{
-		{"jdk", "JDKs", "at least one", known.jdks}, {"workload", "Workloads", "at least one", known.workloads},
-		{"flags-of", "Flag sets", "none: no flags", sets}, {"check", "Checks", "none: all that can do any work", checks},
+		{"jdk", "JDKs", "at least one", known.jdks},
+		{"workload", "Workloads", "at least one", known.workloads},
+		{"flags-of", "Flag sets", "none: no flags", sets},
+		{"check", "Checks", "none: all that can do any work", checks},
 	}
 	for _, list := range d.Lists {
 		chosen := q[list.Name]
@@ -139,7 +141,9 @@ func (d *draftPage) campaign(q url.Values) (*misstepv1.Campaign, []draftProblem,
 	if d.Time != "" {
 		most, err := time.ParseDuration(d.Time)
 		if err != nil {
-			problems = append(problems, draftProblem{Field: "time", Message: fmt.Sprintf("expected a time such as 90m, got %q", d.Time)})
+			problems = append(problems, draftProblem{
+				Field: "time", Message: fmt.Sprintf("expected a time such as 90m, got %q", d.Time),
+			})
 		}
 		c.Budget.Time = durationpb.New(most)
 	}

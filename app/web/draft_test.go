@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -67,9 +68,7 @@ func TestNewCampaign(t *testing.T) {
 	}
 	at := func(change ...string) string {
 		q := url.Values{}
-		for name, values := range fields {
-			q[name] = values
-		}
+		maps.Copy(q, fields)
 		for i := 0; i < len(change); i += 2 {
 			q[change[i]] = strings.Fields(change[i+1])
 		}

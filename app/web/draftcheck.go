@@ -143,7 +143,9 @@ const enoughTrials = 10
 func estimateOf(c *misstepv1.Campaign, combinations uint64, all []*misstepv1.CampaignStatus) estimate {
 	e := estimate{Trials: c.GetBudget().GetTrials(), Time: c.GetBudget().GetTime().AsDuration()}
 	runs := func(w *misstepv1.CampaignWorkload) bool {
-		return slices.ContainsFunc(c.GetWorkloads(), func(mine *misstepv1.CampaignWorkload) bool { return mine.GetName() == w.GetName() })
+		return slices.ContainsFunc(c.GetWorkloads(), func(mine *misstepv1.CampaignWorkload) bool {
+			return mine.GetName() == w.GetName()
+		})
 	}
 	for _, one := range all {
 		if station.Finished(one) < enoughTrials || one.GetTrialsPerSecond() <= 0 {
@@ -186,7 +188,8 @@ type draftJSON struct {
 
 func (d *draftPage) json() draftJSON {
 	return draftJSON{
-		d.YAML, d.Problems, d.Combinations, d.LeftOut, d.Notes, d.Estimate.Trials, d.Estimate.Time.Seconds(), d.Estimate.Like.GetId(),
+		d.YAML, d.Problems, d.Combinations, d.LeftOut, d.Notes, d.Estimate.Trials, d.Estimate.Time.Seconds(),
+		d.Estimate.Like.GetId(),
 	}
 }
 
