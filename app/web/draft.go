@@ -62,15 +62,11 @@ func (s *Site) draft(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	if !d.Whole {
-		if err := d.fill(q, known); err != nil {
-			return nil, err
-		}
+		d.fill(q, known)
 	}
 	if d.Begun {
-		spec, problems, err := d.campaign(q)
+		spec, problems := d.campaign(q)
 		switch {
-		case err != nil:
-			return nil, err
 		case len(problems) > 0:
 			d.Problems = problems
 		case !d.Whole:
@@ -88,7 +84,7 @@ func (s *Site) draft(r *http.Request) (*page, error) {
 }
 
 // fill puts what was written into the fields.
-func (d *draftPage) fill(q url.Values, known names) error {
+func (d *draftPage) fill(q url.Values, known names) {
 	d.Name, d.Description, d.Flags = q.Get("name"), q.Get("description"), q.Get("flags")
 	d.Seed, d.Trials, d.Time = q.Get("seed"), q.Get("trials"), q.Get("time")
 	d.Random, d.Private = q.Get("strategy") == "random", q.Get("private") != ""
@@ -115,16 +111,15 @@ func (d *draftPage) fill(q url.Values, known names) error {
 			list.All[i].Chosen = slices.Contains(chosen, list.All[i].Value)
 		}
 	}
-	return nil
 }
 
 // noFlags is the flag set without flags.
 const noFlags = "default"
 
 // campaign is the one that the fields describe, or what is wrong in them; nil for one that is written as a whole.
-func (d *draftPage) campaign(q url.Values) (*misstepv1.Campaign, []draftProblem, error) {
+func (d *draftPage) campaign(q url.Values) (*misstepv1.Campaign, []draftProblem) {
 	if d.Whole {
-		return nil, nil, nil
+		return nil, nil
 	}
 	var problems []draftProblem
 	count := func(field string) uint64 {
@@ -168,7 +163,7 @@ func (d *draftPage) campaign(q url.Values) (*misstepv1.Campaign, []draftProblem,
 			c.FlagSets = append(c.FlagSets, &misstepv1.FlagSet{Name: fmt.Sprintf("set%d", len(c.GetFlagSets())+1), Flags: flags})
 		}
 	}
-	return c, problems, nil
+	return c, problems
 }
 
 // submit submits the campaign of a draft that was checked, as it was shown.
