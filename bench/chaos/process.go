@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"misstep/internal/tied"
 )
 
 // markVariable is in the environment of every process of a run, with the run's own value.
@@ -52,7 +54,7 @@ func (s *service) start() error {
 	}
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	if err := tied.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)
 	}
 	s.cmd, s.ended, s.expected = cmd, make(chan struct{}), false

@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"misstep/app/station"
@@ -53,7 +52,6 @@ type scene struct {
 func (s scene) command(line []string, secrets ...string) *exec.Cmd {
 	cmd := exec.Command(line[0], line[1:]...)
 	cmd.Env = slices.Concat(os.Environ(), []string{markVariable + "=" + s.mark}, s.environment, secrets)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
 

@@ -22,6 +22,7 @@ import (
 	"misstep/deploy/jdk/preset"
 	"misstep/internal/faults"
 	"misstep/internal/home"
+	"misstep/internal/tied"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/workloads"
 )
@@ -207,10 +208,9 @@ func (b *Bed) Run(ctx context.Context, s Spec, watch func(pid int, dir string) b
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = 10 * time.Second
 	start := time.Now()
-	if err := cmd.Start(); err != nil {
+	if err := tied.Start(cmd); err != nil {
 		return r, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	err = wait(cmd, r.Dir, watch)

@@ -7,9 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
+
+	"misstep/internal/tied"
 )
 
 // S3 is a running S3-compatible server with an empty bucket.
@@ -74,8 +75,7 @@ func LaunchS3At(host, dir string) (s S3, stop func(), err error) {
 	server := exec.Command(binary, "--port", address, "--access", s.AccessKey, "--secret", s.SecretKey,
 		"posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
 	server.Stdout, server.Stderr = log, log
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := server.Start(); err != nil {
+	if err := tied.Start(server); err != nil {
 		return s, nil, errors.Join(err, log.Close())
 	}
 	stop = func() {

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/nomad/api"
 
 	"misstep/internal/testenv"
+	"misstep/internal/tied"
 )
 
 // Cluster is a server and its clients. It enforces ACLs: Token may do everything.
@@ -203,14 +204,14 @@ func (c *Cluster) agent(name string, space int) (*exec.Cmd, error) {
 	process := exec.Command(args[0], args[1:]...)
 	process.Stdout, process.Stderr = log, log
 	// A group of its own: what a terminal sends to the test is not for the agents.
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Nomad's variables of whoever runs the tests are for another cluster.
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "NOMAD_") {
 			process.Env = append(process.Env, v)
 		}
 	}
-	return process, process.Start()
+	return process, tied.Start(process)
 }
 
 // bootstrap makes the token that may do everything.

@@ -21,6 +21,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
+
+	"misstep/internal/tied"
 )
 
 // Superuser is the name of the role that owns a server's databases.
@@ -134,7 +136,7 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.bin, name), args...)
 	c.Dir = s.dir
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential, Pdeathsig: syscall.SIGKILL}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.credential}
 	return c
 }
 
@@ -151,7 +153,7 @@ func (s *Server) Run() error {
 	defer log.Close()
 	s.process = s.command("postgres", args...)
 	s.process.Stdout, s.process.Stderr = log, log
-	if err := s.process.Start(); err != nil {
+	if err := tied.Start(s.process); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
