@@ -40,13 +40,15 @@ type fleet struct {
 	Skipped map[kind]int
 }
 
-// inject injects faults until a time comes, then ends all of them.
-func (f *fleet) inject(random *rand.Rand, meanPause time.Duration, until time.Time) error {
+// inject injects faults until a time comes and there were at least so many of them, then ends all of them.
+func (f *fleet) inject(random *rand.Rand, meanPause time.Duration, until time.Time, least int) error {
 	f.Counts, f.Skipped, f.busy = map[kind]int{}, map[kind]int{}, map[any]bool{}
-	for time.Now().Before(until) {
+	for injected := 0; injected < least || time.Now().Before(until); {
 		next := draw(random, f.choices(), meanPause)
 		time.Sleep(next.Pause)
-		f.begin(next)
+		if f.begin(next) {
+			injected++
+		}
 	}
 	f.under.Wait()
 	return errors.Join(f.broken, f.heal())
@@ -61,8 +63,8 @@ func (f *fleet) choices() []choice {
 	return slices.DeleteFunc(all, func(c choice) bool { return f.clocks == "" && ofClocks[c.kind] })
 }
 
-// begin injects a fault; its end is awaited elsewhere. It is skipped while another fault has the same target.
-func (f *fleet) begin(x fault) {
+// begin injects a fault; its end is awaited elsewhere. It is skipped, as the result says, while another fault has the same target.
+func (f *fleet) begin(x fault) bool {
 	var target any
 	var act func()
 	wait := func() { time.Sleep(x.Lasts) }
@@ -93,7 +95,7 @@ func (f *fleet) begin(x fault) {
 	defer f.mu.Unlock()
 	if act == nil || f.busy[target] {
 		f.Skipped[x.Kind]++
-		return
+		return false
 	}
 	f.busy[target] = true
 	f.Counts[x.Kind]++
@@ -103,6 +105,7 @@ func (f *fleet) begin(x fault) {
 		defer f.mu.Unlock()
 		delete(f.busy, target)
 	})
+	return true
 }
 
 func (f *fleet) service(x fault) *service {

@@ -37,6 +37,8 @@ type scene struct {
 
 	runners   int
 	meanPause time.Duration
+	// leastFaults are injected even if that takes longer than the time for it.
+	leastFaults int
 	// patience bounds the time from the last fault to the end of the campaign, and is the least that a run without faults gets.
 	patience time.Duration
 	// coordinator and runner return the command lines: of the i-th coordinator at an address on a store and with the blobs at a
@@ -133,7 +135,7 @@ func (s scene) play(ctx context.Context, seed, trials uint64, until time.Time) (
 		return r, f, err
 	}
 	if !s.calm {
-		if err := f.inject(rand.New(rand.NewPCG(seed, 1)), s.meanPause, until); err != nil {
+		if err := f.inject(rand.New(rand.NewPCG(seed, 1)), s.meanPause, until, s.leastFaults); err != nil {
 			return r, f, err
 		}
 		if err := conclude(ctx, st, id); err != nil {
