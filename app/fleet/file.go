@@ -16,7 +16,7 @@ import (
 func Load(path string) (*misstepv1.Fleet, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the fleet: %w", err)
+		return nil, fmt.Errorf("read the fleet file: %w; docs/howto/fleet.md begins with an example", err)
 	}
 	return Parse(text, path)
 }

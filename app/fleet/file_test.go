@@ -76,6 +76,55 @@ func TestMistakes(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Whatever is wrong with a file is said at once: what cannot be read, and of the rest the values; but not what only follows from
+// what cannot be read.
+func TestMistakesAllAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		want       []string // the beginnings of the lines
+	}{
+		{"structure and values", `name: Small
+artifacts: {path: /opt/misstep}
+coordinators: {dir: /srv/misstep, port: 70000}
+runners:
+  - {name: plain, count: -2}
+  - {name: plain, min: 3, max: 2, drain: long}
+`, []string{
+			"1: name: expected 1 to 32", "2: artifacts: unknown field, did you mean artefacts?",
+			"3: coordinators.node: is needed with dir", "3: coordinators.port: expected at most 65535",
+			"5: runners[0].count: expected a non-negative integer", "6: runners[1].drain: expected a duration",
+			`6: runners[1].name: "plain" is the name of runners[0]`, "6: runners[1].min: expected at most max",
+		}},
+		{"items of lists", `transport: http
+artefacts: {path: [/opt]}
+coordinators:
+  dir: /srv/misstep
+  node: alpha
+  secrets: [[a], b-c]
+  environment:
+    A: [b]
+    PASSWORD: hush
+runners: [5, {name: X, count: 1}]
+`, []string{
+			"1: name: expected 1 to 32", "1: transport: expected tls or plain_text", "2: artefacts.path: expected a string, got a list",
+			"6: coordinators.secrets[0]: expected a string", "6: coordinators.secrets[1]: expected a name",
+			"8: coordinators.environment.A: expected a string", "9: coordinators.environment.PASSWORD: looks like a secret",
+			"10: runners[0]: expected the fields", "10: runners[1].name: expected 1 to 32",
+		}},
+		{"no file of fields", "- a\n", []string{"1: expected the fields name, region"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse([]byte(c.file), "f.yaml")
+			require.Error(t, err)
+			lines := strings.Split(err.Error(), "\n")
+			require.Len(t, lines, len(c.want), "%v", err)
+			for i, want := range c.want {
+				require.Contains(t, lines[i], "f.yaml:"+want)
+			}
+		})
+	}
+}
+
 // Whatever a file holds, reading it ends with a fleet whose jobs can be made, or with an error.
 func FuzzFleet(f *testing.F) {
 	f.Add([]byte(small))

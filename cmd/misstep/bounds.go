@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +106,27 @@ func checkValue(value *kong.Value, v reflect.Value) error {
 }
 
 func isDuration(v reflect.Value) bool { return v.Type() == reflect.TypeFor[time.Duration]() }
+
+// negativeRE matches what the parser says of a negative number in the place of an argument, which it takes for a flag.
+var negativeRE = regexp.MustCompile(`^unknown flag (-\d)`)
+
+// explainNegative says instead which numbers the argument takes.
+func explainNegative(parse *kong.ParseError, args []string) error {
+	said := negativeRE.FindStringSubmatch(parse.Error())
+	if said == nil || parse.Context.Selected() == nil {
+		return parse
+	}
+	given := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, said[1]) })
+	if given < 0 { // one of several flags in one word
+		return parse
+	}
+	for _, value := range parse.Context.Selected().Positional {
+		if i, err := parseInterval(value.Tag.Get(tagWithin), isDuration(value.Target)); err == nil {
+			return fmt.Errorf("%s: want a value %s, got %s", value.Name, i, args[given])
+		}
+	}
+	return parse
+}
 
 // interval is a range of numbers; of durations, of nanoseconds. An empty bound is none.
 type interval struct {

@@ -22,7 +22,7 @@ type fleetCommand struct {
 
 // fleetFlags name a fleet and the Nomad cluster that it is for.
 type fleetFlags struct {
-	File  string `arg:"" help:"Fleet in YAML." type:"existingfile"`
+	File  string `arg:"" help:"Fleet in YAML." type:"path" predictor:"file"`
 	Nomad string `help:"Address of Nomad, http://HOST:PORT. Nomad's other environment variables are respected, too (NOMAD_TOKEN, NOMAD_REGION, NOMAD_NAMESPACE, NOMAD_CACERT and so on)." env:"NOMAD_ADDR" placeholder:"URL"`
 }
 

@@ -100,6 +100,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		if parse, ok := errors.AsType[*kong.ParseError](err); ok {
 			command = parse.Context
+			err = explainNegative(parse, args)
 		}
 		path := "misstep"
 		if command != nil && command.Command() != "" {
