@@ -14,6 +14,10 @@ import (
 	"misstep/recipe"
 )
 
+// StartShare is the share of the entry checks where a JVM is started only to find out whether it starts under the agent: by then it
+// has entered more than a hundred thousand methods, and walks at each of them take ten seconds.
+const StartShare = 0.001
+
 // Options are the agent's options of one run. The zero value of a field leaves the agent's default, except for Ratio, Checks
 // and TapAsgct, which are passed unchanged.
 type Options struct {

@@ -111,7 +111,7 @@ func tryAgent(ctx context.Context, a agent.Artefacts, java string, entry jdk.Ent
 	}
 	args, err := agent.JVMArgs(a, patch, entry.Feature, agent.Options{
 		Out: out, Ratio: 1,
-		Checks: map[string]float64{recipe.GstAsgct: 1},
+		Checks: map[string]float64{recipe.GstAsgct: agent.StartShare},
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"misstep/agent"
 	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -34,7 +35,7 @@ func (e *Executor) Starts(ctx context.Context, home string, feature int, digest 
 	defer func() { err = errors.Join(err, folder.Remove()) }()
 	r := &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Digest: digest}}
 	if e.Agent.Library != "" {
-		r.Checks = []*misstepv1.Check{{Name: recipe.GstAsgct, Share: 1}}
+		r.Checks = []*misstepv1.Check{{Name: recipe.GstAsgct, Share: agent.StartShare}}
 	}
 	t := newTrial(e, r, folder, home, feature)
 	t.box = e.Sandbox.Box(t.needs())
