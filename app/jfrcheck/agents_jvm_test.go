@@ -13,6 +13,7 @@ import (
 
 	"misstep/internal/testenv"
 	"misstep/recipe"
+	"misstep/runner/recording"
 )
 
 // underAgent runs the program that is recorded elsewhere under an agent.
@@ -32,7 +33,7 @@ func underAgent(t *testing.T, d time.Duration, jar string, environment []string,
 // requireNoFaults checks a recording that an agent made, which has samples of these types.
 func requireNoFaults(t *testing.T, file string, samplers ...string) {
 	t.Helper()
-	r, failed, err := Run(t.Context(), helper(t), Options{
+	r, failed, err := Run(t.Context(), recording.Parse, Options{
 		Files: []string{file}, JDK: testenv.Catalogued(t, "jdk17").Path, MaxBytes: 1 << 30, Top: 5,
 	})
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,12 +17,10 @@ import (
 	"misstep/runner/recording"
 )
 
-// Reader reads a recording; recording.Helper is one.
-type Reader interface {
-	Read(
-		ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
-	) (recording.Summary, recording.Usage, error)
-}
+// Reader reads a recording; recording.Parse is one.
+type Reader func(
+	ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
+) (recording.Summary, error)
 
 // Options of a check.
 type Options struct {
@@ -38,8 +37,8 @@ type Options struct {
 	Top int
 }
 
-// Limits of one reading: chunks of 128 MiB, since async-profiler's have 100 MB by default, in 384 MiB of heap.
-var limits = recording.Limits{HeapBytes: 384 << 20, ChunkBytes: 128 << 20, OutputBytes: 1 << 40, Time: 6 * time.Hour}
+// Limits of one reading: chunks of 128 MiB, since async-profiler's have 100 MB by default.
+var limits = recording.Limits{ChunkBytes: 128 << 20, Bytes: math.MaxInt64, Time: 6 * time.Hour}
 
 // consumer is given all records of all recordings, the end of each, and fills its part of the report at the end.
 type consumer interface {
@@ -96,7 +95,7 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 	}
 	defer in.Close()
 	r := &Recording{File: name, Form: in.form, Bytes: in.bytes, Profiler: recipe.ProfilerJFR}
-	summary, _, err := reader.Read(ctx, in.path, limits, func(record recording.Record) error {
+	summary, err := reader(ctx, in.path, limits, func(record recording.Record) error {
 		r.note(record)
 		for _, c := range list {
 			if err := c.Visit(record); err != nil {

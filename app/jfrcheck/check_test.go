@@ -26,14 +26,14 @@ type fakeReader struct {
 
 func (f *fakeReader) Read(
 	_ context.Context, file string, _ recording.Limits, visit func(recording.Record) error,
-) (recording.Summary, recording.Usage, error) {
+) (recording.Summary, error) {
 	f.files = append(f.files, file)
 	for _, r := range f.records {
 		if err := visit(r); err != nil {
-			return f.summary, recording.Usage{}, err
+			return f.summary, err
 		}
 	}
-	return f.summary, recording.Usage{}, f.err
+	return f.summary, f.err
 }
 
 const (
@@ -83,7 +83,7 @@ func recordingFile(t *testing.T) string {
 func run(t *testing.T, o Options, records ...recording.Record) *Report {
 	t.Helper()
 	o.Files, o.MaxBytes, o.Top = []string{recordingFile(t)}, 1<<20, 10
-	r, failed, err := Run(t.Context(), &fakeReader{records: records, summary: recording.Summary{Events: int64(len(records))}}, o)
+	r, failed, err := Run(t.Context(), (&fakeReader{records: records, summary: recording.Summary{Events: int64(len(records))}}).Read, o)
 	require.NoError(t, err)
 	require.Empty(t, failed)
 	return r
@@ -194,24 +194,24 @@ func TestRecordingThatIsCut(t *testing.T) {
 // Of several files those that cannot be read do not keep the others from being checked.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	old := &fakeReader{records: []recording.Record{&recording.Problem{Offset: 7, Message: "format 0", Kind: recording.Layout}}}
-	_, failed, err := Run(t.Context(), old, Options{Files: []string{recordingFile(t)}, MaxBytes: 1 << 20})
+	_, failed, err := Run(t.Context(), old.Read, Options{Files: []string{recordingFile(t)}, MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	require.Len(t, failed, 1)
 	require.ErrorIs(t, failed[0], ErrUnreadable)
 	require.ErrorContains(t, failed[0], "offset 7: format 0")
 
-	_, failed, err = Run(t.Context(), old, Options{Files: []string{"/absent", t.TempDir()}, MaxBytes: 1 << 20})
+	_, failed, err = Run(t.Context(), old.Read, Options{Files: []string{"/absent", t.TempDir()}, MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	require.Len(t, failed, 2)
 	require.ErrorIs(t, failed[0], os.ErrNotExist)
 
 	half := &fakeReader{records: []recording.Record{chunk(0)}, err: errors.New("the helper died")}
-	r, failed, err := Run(t.Context(), half, Options{Files: []string{recordingFile(t)}, MaxBytes: 1 << 20})
+	r, failed, err := Run(t.Context(), half.Read, Options{Files: []string{recordingFile(t)}, MaxBytes: 1 << 20})
 	require.NoError(t, err)
 	require.Empty(t, failed)
 	assert.Equal(t, "the helper died", r.Recordings[0].Incomplete)
 
-	_, _, err = Run(t.Context(), half, Options{ClassPath: "/absent"})
+	_, _, err = Run(t.Context(), half.Read, Options{ClassPath: "/absent"})
 	require.ErrorContains(t, err, "class path")
 }
 

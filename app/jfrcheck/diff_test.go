@@ -20,20 +20,20 @@ type byFile map[string][]recording.Record
 
 func (b byFile) Read(
 	_ context.Context, file string, _ recording.Limits, visit func(recording.Record) error,
-) (recording.Summary, recording.Usage, error) {
+) (recording.Summary, error) {
 	for _, r := range b[file] {
 		if err := visit(r); err != nil {
-			return recording.Summary{}, recording.Usage{}, err
+			return recording.Summary{}, err
 		}
 	}
-	return recording.Summary{}, recording.Usage{}, nil
+	return recording.Summary{}, nil
 }
 
 func diff(t *testing.T, a, b []recording.Record) *Difference {
 	t.Helper()
 	reader, o := byFile{}, DiffOptions{A: recordingFile(t), B: recordingFile(t), MaxBytes: 1 << 20, Level: 0.05, Top: 50}
 	reader[o.A], reader[o.B] = a, b
-	d, err := Diff(t.Context(), reader, o)
+	d, err := Diff(t.Context(), reader.Read, o)
 	require.NoError(t, err)
 	return d
 }
@@ -132,12 +132,12 @@ func TestSamplesThatAreNotCompared(t *testing.T) {
 func TestRecordingsThatCannotBeCompared(t *testing.T) {
 	file := recordingFile(t)
 	reader := byFile{file: {chunk(0), event(0, nil)}}
-	_, err := Diff(t.Context(), reader, DiffOptions{A: file, B: file, MaxBytes: 1 << 20})
+	_, err := Diff(t.Context(), reader.Read, DiffOptions{A: file, B: file, MaxBytes: 1 << 20})
 	require.ErrorContains(t, err, "it has no samples with a stack trace")
 	reader[file] = phases(1, 100, 1, 1)
-	_, err = Diff(t.Context(), reader, DiffOptions{A: file, B: file, MaxBytes: 1 << 20, EventB: "jdk.CPUTimeSample"})
+	_, err = Diff(t.Context(), reader.Read, DiffOptions{A: file, B: file, MaxBytes: 1 << 20, EventB: "jdk.CPUTimeSample"})
 	require.ErrorContains(t, err, "it has no samples with a stack trace of jdk.CPUTimeSample")
-	_, err = Diff(t.Context(), reader, DiffOptions{A: Stdin, B: Stdin})
+	_, err = Diff(t.Context(), reader.Read, DiffOptions{A: Stdin, B: Stdin})
 	require.ErrorContains(t, err, "only one")
 }
 

@@ -104,7 +104,7 @@ func runAll(t *testing.T, o Options, recordings ...[]recording.Record) *Report {
 		reader[file] = records
 		o.Files = append(o.Files, file)
 	}
-	r, failed, err := Run(t.Context(), reader, o)
+	r, failed, err := Run(t.Context(), reader.Read, o)
 	require.NoError(t, err)
 	require.Empty(t, failed)
 	return r

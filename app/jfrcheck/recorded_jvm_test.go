@@ -24,15 +24,6 @@ import (
 	"misstep/runner/recording"
 )
 
-func helper(t *testing.T) recording.Helper {
-	t.Helper()
-	jar := filepath.Join(testenv.Root(), "build", "recording", "misstep-recording.jar")
-	if _, err := os.Stat(jar); err != nil {
-		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
-	}
-	return recording.Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
-}
-
 // record runs a program under JFR and returns the recording and the program's class path.
 func record(t *testing.T, j testenv.JDK, options ...string) (file, classPath string) {
 	t.Helper()
@@ -59,13 +50,12 @@ var features = []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk28"}
 // The recordings of each JDK, read with its class files, have no impossible edge. With another JDK's class files they have none
 // either: no edge is called wrong then, and a note says why.
 func TestRecordingsOfEachJDK(t *testing.T) {
-	h := helper(t)
 	for _, name := range features {
 		t.Run(name, func(t *testing.T) {
 			j := testenv.Catalogued(t, name)
 			file, classPath := record(t, j)
 			o := Options{Files: []string{file}, ClassPath: classPath, JDK: j.Path, MaxBytes: 1 << 30, Top: 5}
-			r, failed, err := Run(t.Context(), h, o)
+			r, failed, err := Run(t.Context(), recording.Parse, o)
 			require.NoError(t, err)
 			require.Empty(t, failed)
 			edges := checkOf(t, r, recipe.EventEdges)
@@ -85,7 +75,7 @@ func TestRecordingsOfEachJDK(t *testing.T) {
 				return
 			}
 			o.JDK = other.Path
-			r, _, err = Run(t.Context(), h, o)
+			r, _, err = Run(t.Context(), recording.Parse, o)
 			require.NoError(t, err)
 			assert.Positive(t, checkOf(t, r, recipe.EventEdges).Void[otherFile])
 			assert.Zero(t, checkOf(t, r, recipe.EventEdges).Wrong)
@@ -95,34 +85,30 @@ func TestRecordingsOfEachJDK(t *testing.T) {
 	}
 }
 
-// altering puts a fault into each stack of samples as they are read.
-type altering struct {
-	recording.Helper
-	fault altered.Fault
-}
-
-// Read alters what the helper reads.
-func (a altering) Read(
-	ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
-) (recording.Summary, recording.Usage, error) {
-	random := rand.New(rand.NewPCG(1, 2))
-	var before []recording.Frame
-	done := map[*recording.Stack]bool{}
-	return a.Helper.Read(ctx, file, limits, func(r recording.Record) error {
-		if e, is := r.(*recording.Event); is && e.Stack != nil && !done[e.Stack] && len(e.Stack.Frames) > 3 {
-			done[e.Stack] = true
-			frames := e.Stack.Frames
-			other := func() []recording.Frame {
-				if before == nil {
-					return frames
+// altering returns a reader that puts a fault into each stack of samples.
+func altering(fault altered.Fault) Reader {
+	return func(
+		ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
+	) (recording.Summary, error) {
+		random := rand.New(rand.NewPCG(1, 2))
+		var before []recording.Frame
+		done := map[*recording.Stack]bool{}
+		return recording.Parse(ctx, file, limits, func(r recording.Record) error {
+			if e, is := r.(*recording.Event); is && e.Stack != nil && !done[e.Stack] && len(e.Stack.Frames) > 3 {
+				done[e.Stack] = true
+				frames := e.Stack.Frames
+				other := func() []recording.Frame {
+					if before == nil {
+						return frames
+					}
+					return before
 				}
-				return before
+				e.Stack.Frames = fault.Apply(random, other, frames, 1+random.IntN(len(frames)-2))
+				before = frames
 			}
-			e.Stack.Frames = a.fault.Apply(random, other, frames, 1+random.IntN(len(frames)-2))
-			before = frames
-		}
-		return visit(r)
-	})
+			return visit(r)
+		})
+	}
 }
 
 // Faults that are put into stacks are found where class files are given, as far as a recording can show them: what is left of a
@@ -131,12 +117,12 @@ func TestFaultsInSamples(t *testing.T) {
 	j := testenv.Catalogued(t, "jdk17")
 	file, classPath := record(t, j)
 	o := Options{Files: []string{file}, ClassPath: classPath, JDK: j.Path, MaxBytes: 1 << 30, Top: 5}
-	whole, _, err := Run(t.Context(), helper(t), o)
+	whole, _, err := Run(t.Context(), recording.Parse, o)
 	require.NoError(t, err)
 	wrong := checkOf(t, whole, recipe.EventEdges).Wrong // of the sampler itself, if any
 	for _, fault := range altered.Faults {
 		t.Run(fault.Class, func(t *testing.T) {
-			r, _, err := Run(t.Context(), altering{helper(t), fault}, o)
+			r, _, err := Run(t.Context(), altering(fault), o)
 			require.NoError(t, err)
 			edges := checkOf(t, r, recipe.EventEdges)
 			t.Logf("%+v", edges)
@@ -170,7 +156,7 @@ func TestFaultsInChunks(t *testing.T) {
 			require.Greater(t, len(split), 1)
 			changed, err := fault.Apply(rand.New(rand.NewPCG(1, 2)), split)
 			require.NoError(t, err)
-			r, failed, err := Run(t.Context(), helper(t), Options{
+			r, failed, err := Run(t.Context(), recording.Parse, Options{
 				Files: []string{written(t, string(slices.Concat(changed...)))}, MaxBytes: 1 << 30, Top: 5,
 			})
 			require.NoError(t, err)
@@ -183,7 +169,6 @@ func TestFaultsInChunks(t *testing.T) {
 
 // Damaged files are read as far as can be, and the error or the problem has the offset.
 func TestDamagedRecordings(t *testing.T) {
-	h := helper(t)
 	file, _ := record(t, testenv.Catalogued(t, "jdk17"))
 	whole, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -221,7 +206,7 @@ func TestDamagedRecordings(t *testing.T) {
 	for name, data := range damaged {
 		t.Run(name, func(t *testing.T) {
 			path := written(t, string(data))
-			r, failed, err := Run(t.Context(), h, Options{Files: []string{path}, MaxBytes: 1 << 30, Top: 5})
+			r, failed, err := Run(t.Context(), recording.Parse, Options{Files: []string{path}, MaxBytes: 1 << 30, Top: 5})
 			require.NoError(t, err)
 			switch {
 			case slices.Contains(unreadable, name), slices.Contains(perhaps, name) && len(failed) > 0:

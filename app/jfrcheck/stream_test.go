@@ -18,9 +18,8 @@ type streamReader []byte
 
 func (s streamReader) Read(
 	_ context.Context, _ string, _ recording.Limits, visit func(recording.Record) error,
-) (recording.Summary, recording.Usage, error) {
-	summary, err := recording.Read(bytes.NewReader(s), visit)
-	return summary, recording.Usage{}, err
+) (recording.Summary, error) {
+	return recording.Read(bytes.NewReader(s), visit)
 }
 
 // record appends a record; values are uint for unsigned ones, int for those with zigzag encoding, strings.
@@ -72,7 +71,7 @@ func stream() []byte {
 
 func TestStream(t *testing.T) {
 	o := Options{Files: []string{recordingFile(t)}, MaxBytes: 1 << 20, Top: 5, ClassPath: t.TempDir()}
-	r, failed, err := Run(t.Context(), streamReader(stream()), o)
+	r, failed, err := Run(t.Context(), streamReader(stream()).Read, o)
 	require.NoError(t, err)
 	require.Empty(t, failed)
 	require.Len(t, r.Samplers, 2)
@@ -87,14 +86,14 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := recordingFile(t)
 		o := Options{Files: []string{file}, MaxBytes: 1 << 20, Top: 5, ClassPath: t.TempDir()}
-		r, _, err := Run(t.Context(), streamReader(data), o)
+		r, _, err := Run(t.Context(), streamReader(data).Read, o)
 		require.NoError(t, err)
 		require.NoError(t, renderPage(io.Discard, "report.html", r))
 		for _, c := range r.Checks[1:] { // jfr-chunks adds up what the helper counted, in which no recording has a say
 			require.Less(t, c.Wrong, uint64(1)<<40, c.Name) // no count goes below zero
 			require.Less(t, c.Right, uint64(1)<<40, c.Name)
 		}
-		d, err := Diff(t.Context(), streamReader(data), DiffOptions{A: file, B: file, MaxBytes: 1 << 20, Level: 0.05, Top: 5})
+		d, err := Diff(t.Context(), streamReader(data).Read, DiffOptions{A: file, B: file, MaxBytes: 1 << 20, Level: 0.05, Top: 5})
 		if err == nil {
 			require.True(t, d.Equal(), "a recording does not differ from itself")
 		}

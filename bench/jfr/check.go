@@ -38,7 +38,7 @@ type checking struct {
 	Bytes         int64
 	Samples       uint64
 	Wall, CPU     time.Duration
-	// Memory is the sum of the most that this process and the helper had resident, in bytes.
+	// Memory is the most that this process had resident, in bytes.
 	Memory int64
 }
 
@@ -46,7 +46,7 @@ type checking struct {
 func (c checking) rate() float64 { return float64(c.Bytes) / 1e6 / c.CPU.Seconds() }
 
 // measureCheck checks recordings of JFR, on 17 and the newest JDK, and of async-profiler, without and with class files.
-func measureCheck(ctx context.Context, bed *trial.Bed, reader recording.Helper, until time.Time) ([]checking, error) {
+func measureCheck(ctx context.Context, bed *trial.Bed, until time.Time) ([]checking, error) {
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	newest := slices.MaxFunc(bed.JDKs, func(a, b jdk.Entry) int { return a.Feature - b.Feature }).Feature
@@ -63,7 +63,7 @@ func measureCheck(ctx context.Context, bed *trial.Bed, reader recording.Helper, 
 		for _, jdk := range []string{"", on.Path} {
 			var c checking
 			if err == nil {
-				c, err = checkOnce(ctx, reader, file, jdk)
+				c, err = checkOnce(ctx, file, jdk)
 			}
 			if ctx.Err() != nil {
 				return all, nil //nolint:nilerr // the budget is used up
@@ -143,25 +143,12 @@ func repeated(path string, parts [][]byte, bytes int64) (string, error) {
 	return path, nil
 }
 
-// metered reads with the helper and notes what that cost.
-type metered struct {
-	recording.Helper
-	usage recording.Usage
-}
-
-// Read is the helper's.
-func (m *metered) Read(ctx context.Context, file string, limits recording.Limits, visit func(recording.Record) error,
-) (summary recording.Summary, usage recording.Usage, err error) {
-	summary, m.usage, err = m.Helper.Read(ctx, file, limits, visit)
-	return summary, m.usage, err
-}
-
-func checkOnce(ctx context.Context, reader recording.Helper, file, jdk string) (checking, error) {
+func checkOnce(ctx context.Context, file, jdk string) (checking, error) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600); err != nil { // VmHWM begins anew (proc(5))
 		return checking{}, fmt.Errorf("forget this process's peak of memory: %w", err)
 	}
-	m, began, before := &metered{Helper: reader}, time.Now(), ownCPU()
-	r, failed, err := jfrcheck.Run(ctx, m, jfrcheck.Options{
+	began, before := time.Now(), ownCPU()
+	r, failed, err := jfrcheck.Run(ctx, recording.Parse, jfrcheck.Options{
 		Files: []string{file}, JDK: jdk, TempDir: filepath.Dir(file), MaxBytes: math.MaxInt64, Top: 8,
 	})
 	if err = errors.Join(append(failed, err)...); err != nil {
@@ -172,8 +159,8 @@ func checkOnce(ctx context.Context, reader recording.Helper, file, jdk string) (
 		return checking{}, err
 	}
 	c := checking{
-		ClassFiles: jdk != "", Bytes: r.Recordings[0].Bytes, Wall: time.Since(began), CPU: m.usage.CPU + ownCPU() - before,
-		Memory: memory + m.usage.MaxRSS,
+		ClassFiles: jdk != "", Bytes: r.Recordings[0].Bytes, Wall: time.Since(began), CPU: ownCPU() - before,
+		Memory: memory,
 	}
 	for _, s := range r.Samplers {
 		c.Samples += s.Samples

@@ -78,7 +78,7 @@ func run(ctx context.Context, stdout io.Writer) error {
 			return err
 		}},
 		{Name: "check", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
-			all, err := measureCheck(ctx, bed, reader, until)
+			all, err := measureCheck(ctx, bed, until)
 			if err == nil {
 				add("check", all, fmt.Sprintf("%d recordings of 1 GiB", len(all)), checkGoals(all), checkTables(all)...)
 			}

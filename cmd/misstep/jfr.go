@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"misstep/app/jfrcheck"
+	"misstep/runner/recording"
 )
 
 type jfrCommand struct {
@@ -52,11 +53,7 @@ func (c *jfrCheckCommand) Help() string {
 
 // Run checks recordings.
 func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
-	helper, err := e.installation().RecordingHelper()
-	if err != nil {
-		return err
-	}
-	report, failed, err := jfrcheck.Run(ctx, helper, jfrcheck.Options{
+	report, failed, err := jfrcheck.Run(ctx, recording.Parse, jfrcheck.Options{
 		Files: c.Files, Stdin: os.Stdin, ClassPath: c.Classpath, JDK: c.JDK, MaxBytes: int64(c.MaxSize), Top: c.Top,
 	})
 	if err != nil {
@@ -109,11 +106,7 @@ func (c *jfrDiffCommand) Help() string {
 
 // Run compares two recordings.
 func (c *jfrDiffCommand) Run(ctx context.Context, e *env) error {
-	helper, err := e.installation().RecordingHelper()
-	if err != nil {
-		return err
-	}
-	d, err := jfrcheck.Diff(ctx, helper, jfrcheck.DiffOptions{
+	d, err := jfrcheck.Diff(ctx, recording.Parse, jfrcheck.DiffOptions{
 		A: c.A, B: c.B, EventA: c.EventA, EventB: c.EventB, Stdin: os.Stdin, MaxBytes: int64(c.MaxSize), Level: c.Level, Top: c.Top,
 	})
 	if err != nil {

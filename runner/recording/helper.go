@@ -28,6 +28,8 @@ type Limits struct {
 	// OutputBytes of the stream, after which the summary comes: judges hold up to five times as much. Default 256 MiB, of which
 	// JFR's recordings of the runner's trials have hardly more (profiler.Settings.Bytes).
 	OutputBytes int64
+	// Bytes of the file, after which no chunk begins. Default 256 MiB.
+	Bytes int64
 	// Time that the helper may run. Default 5 minutes.
 	Time time.Duration
 }
@@ -44,6 +46,9 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.OutputBytes == 0 {
 		l.OutputBytes = 256 << 20
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 256 << 20
 	}
 	if l.Time == 0 {
 		l.Time = 5 * time.Minute

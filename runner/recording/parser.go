@@ -1,0 +1,144 @@
+package recording
+
+import "context"
+
+// parser reads one chunk: which constants it defines, to which its events and constants refer, when its events ended, and those events
+// that are records.
+type parser struct {
+	*file
+	header header
+	data   []byte
+	// silent says that references are passed over.
+	silent bool
+	// none stands for the field of a constant that is a string.
+	none field
+	// entries, frames and comparisons that the chunk has needed.
+	entries, frames, comparisons int
+	slab                         []Event
+	values                       values
+	visitErr                     error
+}
+
+type linkPlace struct {
+	from  *typ
+	field *field
+}
+
+// run reads the constants, then the events.
+func (p *parser) run(ctx context.Context) *broken {
+	if err := p.describe(p.data, p.header.metadata); err != nil {
+		return err
+	}
+	chained, err := p.chain(ctx)
+	if err != nil {
+		return err
+	}
+	checkpoints, err := p.events(ctx)
+	if err == nil && checkpoints != chained {
+		err = brokenAt(headerConstants, "%d checkpoints in the chunk, %d in the chain from the header", checkpoints, chained)
+	}
+	if err != nil || p.visitErr != nil || ctx.Err() != nil {
+		return err
+	}
+	p.pools()
+	p.windows()
+	return nil
+}
+
+// The places in the header of the offsets of the last checkpoint and of the metadata.
+const (
+	headerConstants = 16
+	headerMetadata  = 24
+)
+
+// chain reads the checkpoints from the last one back. It returns how many there are.
+func (p *parser) chain(ctx context.Context) (chained int, err *broken) {
+	at := int64(0)
+	for delta := p.header.constants; delta != 0 && ctx.Err() == nil; chained++ {
+		at += delta
+		if at < headerBytes || at >= int64(len(p.data)) {
+			return chained, brokenAt(headerConstants, "the chain of checkpoints leads to %d", at)
+		}
+		if delta, err = p.checkpoint(int(at)); err != nil {
+			return chained, err
+		}
+		if delta > 0 {
+			return chained, brokenAt(int(at), "the chain of checkpoints goes forward")
+		}
+	}
+	return chained, nil
+}
+
+// checkpoint reads the constants of a checkpoint. It returns how far the one before it is away.
+func (p *parser) checkpoint(position int) (delta int64, err *broken) {
+	c := p.cursor(position)
+	size := c.integer()
+	if c.integer() != checkpointEvent {
+		return 0, brokenAt(position, "the chain of checkpoints leads to another event")
+	}
+	c.integer() // start
+	c.integer() // duration
+	delta = int64(c.integer())
+	c.octet() // kind of the checkpoint
+	for pools := c.count(); pools > 0 && c.err == nil; pools-- {
+		id := c.integer()
+		t := p.types[id]
+		if t == nil && c.err == nil {
+			c.fail("the metadata has no type %d", id)
+		}
+		for constants := c.count(); constants > 0 && c.err == nil; constants-- {
+			id := c.integer()
+			from := c.at
+			p.constant(t, &c)
+			p.define(t, id, from)
+			p.bound(&c)
+		}
+	}
+	if c.err == nil && uint64(c.at-position) != size {
+		return 0, brokenAt(position, "a checkpoint of %d bytes has %d", size, c.at-position)
+	}
+	return delta, c.err
+}
+
+// bound fails where the chunk needs too much memory.
+func (p *parser) bound(c *cursor) {
+	if c.err == nil && p.entries > mostEntries {
+		c.err = &broken{message: "the chunk defines and refers to too many constants", position: c.at, limit: true}
+	}
+}
+
+// events reads the events. What is wrong with one does not end the reading; the first such fault is returned.
+func (p *parser) events(ctx context.Context) (checkpoints int, first *broken) {
+	w := eventWalk{data: p.data, next: headerBytes}
+	for n := 0; w.advance() && p.visitErr == nil; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return checkpoints, first
+		}
+		switch w.kind {
+		case checkpointEvent:
+			checkpoints++
+			continue
+		case metadataEvent:
+			continue
+		}
+		if err := p.event(&w); err != nil {
+			if err.limit {
+				return checkpoints, err
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if first == nil && w.next != len(p.data) && p.visitErr == nil {
+		first = brokenAt(w.next, "no event begins here")
+	}
+	return checkpoints, first
+}
+
+// give passes a record on.
+func (p *parser) give(r Record) {
+	if p.visitErr == nil {
+		p.visitErr = p.visit(r)
+	}
+}
