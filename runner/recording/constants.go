@@ -8,8 +8,6 @@ const (
 	stackName  = "jdk.types.StackTrace"
 	// textDepth is how often a string may be another one.
 	textDepth = 4
-	// mostChunkFrames bounds the frames of the stacks of a chunk that are read, each of 24 bytes.
-	mostChunkFrames = 1 << 23
 )
 
 // text is a string, which may be absent.
@@ -141,12 +139,18 @@ func (p *parser) nameOf(f *field, c *cursor) (name text) {
 	if !f.pooled || f.of == nil {
 		return text{}
 	}
-	if _, position, defined := f.of.find(c.integer()); defined {
+	number, position, defined := f.of.find(c.integer())
+	if !defined {
+		return text{}
+	}
+	name, known := f.of.pool.names[number]
+	if !known {
 		p.each(f.of, position, func(f *field, c cursor) {
 			if f.name == "name" {
 				name = p.textAt(f, &c, 0)
 			}
 		})
+		f.of.pool.names[number] = name
 	}
 	return name
 }
@@ -188,7 +192,7 @@ func (p *parser) stackFrames(s *Stack, t *typ, c *cursor) *broken {
 	if count > p.limits.Frames { // what follows the frames is not read
 		count, s.Cut = p.limits.Frames, true
 	}
-	if p.frames += count; p.frames > mostChunkFrames {
+	if p.frames += count; p.frames > p.limits.frames {
 		return &broken{message: "the stacks of the chunk have too many frames", position: c.at, limit: true}
 	}
 	s.Frames = make([]Frame, count)
@@ -302,13 +306,18 @@ func (p *parser) loader(f *field, c *cursor) string {
 	if name := p.nameOf(f, &at); name.there || !f.pooled || f.of == nil {
 		return name.value
 	}
-	of := ""
-	if _, position, defined := f.of.find(c.integer()); defined {
+	number, position, defined := f.of.find(c.integer())
+	if !defined {
+		return ""
+	}
+	of, known := f.of.pool.loaders[number]
+	if !known {
 		p.each(f.of, position, func(f *field, c cursor) {
 			if f.name == "type" {
 				of = binaryName(p.nameOf(f, &c).value)
 			}
 		})
+		f.of.pool.loaders[number] = of
 	}
 	return of
 }

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,10 +18,10 @@ type constants struct {
 	faults []*Fault
 }
 
-func constantsOf(t *testing.T, h Helper, file string) constants {
+func constantsOf(t *testing.T, read reading, file string) constants {
 	t.Helper()
 	c := constants{pools: map[string]*Pool{}}
-	summary, _, err := h.Read(context.Background(), file, Limits{}, func(r Record) error {
+	summary, err := read(t.Context(), file, Limits{}, func(r Record) error {
 		switch r := r.(type) {
 		case *Pool:
 			c.pools[r.Type] = r
@@ -42,11 +41,10 @@ func constantsOf(t *testing.T, h Helper, file string) constants {
 
 // Whole recordings have their constants; on 17 the thread that ends the VM allocates its Thread object before JFR knows it.
 func TestConstantsOfWholeRecordings(t *testing.T) {
-	h := helper(t)
 	for _, name := range []string{"jdk11", "jdk17", "jdk25"} {
 		t.Run(name, func(t *testing.T) {
 			j := testenv.Catalogued(t, name)
-			c := constantsOf(t, h, record(t, j, 300, "-XX:TLABSize=2k", "-XX:-ResizeTLAB"))
+			c := constantsOf(t, Parse, record(t, j, 300, "-XX:TLABSize=2k", "-XX:-ResizeTLAB"))
 			for _, pool := range []string{
 				"java.lang.Class", "java.lang.Thread", "jdk.types.Method", "jdk.types.Symbol", "jdk.types.StackTrace",
 			} {
@@ -65,7 +63,6 @@ func TestConstantsOfWholeRecordings(t *testing.T) {
 
 // An id that is changed in its definition is missed where it is used.
 func TestAConstantThatIsTakenAway(t *testing.T) {
-	h := helper(t)
 	file := record(t, testenv.Catalogued(t, "jdk25"), 300)
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -76,11 +73,13 @@ func TestAConstantThatIsTakenAway(t *testing.T) {
 	data[at-1] ^= 0x20 // the last byte of the id
 	broken := filepath.Join(t.TempDir(), "broken.jfr")
 	require.NoError(t, os.WriteFile(broken, data, 0o600))
-	c := constantsOf(t, h, broken)
-	require.NotEmpty(t, c.faults)
-	for _, f := range c.faults {
-		assert.Equal(t, "jdk.types.Symbol", f.Type, "%+v", f)
+	for _, read := range readers(t) {
+		c := constantsOf(t, read, broken)
+		require.NotEmpty(t, c.faults)
+		for _, f := range c.faults {
+			assert.Equal(t, "jdk.types.Symbol", f.Type, "%+v", f)
+		}
+		assert.Equal(t, Lacking, c.faults[len(c.faults)-1].Kind)
+		assert.Equal(t, "jdk.types.Method", c.faults[len(c.faults)-1].From)
 	}
-	assert.Equal(t, Lacking, c.faults[len(c.faults)-1].Kind)
-	assert.Equal(t, "jdk.types.Method", c.faults[len(c.faults)-1].From)
 }

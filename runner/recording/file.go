@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ type file struct {
 	size    int64
 	limits  Limits
 	visit   func(Record) error
-	summary *Summary
+	summary Summary
 	index   int
 	buffer  []byte
 	described
@@ -40,17 +41,21 @@ func Parse(ctx context.Context, path string, limits Limits, visit func(Record) e
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, limits.Time, errTime)
 	defer cancel()
-	f := &file{in: in, size: info.Size(), limits: limits, visit: visit, summary: &Summary{Complete: true, Types: map[string]int64{}}}
-	if err := f.read(limited); err != nil {
-		return *f.summary, err
+	summary, err := parse(limited, in, info.Size(), limits, visit)
+	if err == nil && errors.Is(context.Cause(limited), errTime) {
+		err = fmt.Errorf("read %s: it took more than %v: %w", path, limits.Time, context.DeadlineExceeded)
 	}
-	if errors.Is(context.Cause(limited), errTime) {
-		return *f.summary, fmt.Errorf("read %s: it took more than %v: %w", path, limits.Time, context.DeadlineExceeded)
-	}
-	return *f.summary, ctx.Err()
+	return summary, cmp.Or(err, ctx.Err())
 }
 
 var errTime = errors.New("the time for reading is over")
+
+// parse reads a recording of so many bytes.
+func parse(ctx context.Context, in io.ReaderAt, size int64, limits Limits, visit func(Record) error) (Summary, error) {
+	f := &file{in: in, size: size, limits: limits, visit: visit, summary: Summary{Complete: true, Types: map[string]int64{}}}
+	err := f.read(ctx)
+	return f.summary, err
+}
 
 func (f *file) read(ctx context.Context) error {
 	if f.size == 0 {
@@ -146,7 +151,7 @@ func (f *file) begin(h header, size, offset int64) error {
 // contents reads what a chunk has.
 func (f *file) contents(ctx context.Context, h header, data []byte, offset int64) error {
 	if h.flags&compressedIntegers == 0 {
-		return f.problem(Limit, offset, "the integers of the chunk are not compressed, which only JVMs built for debugging write")
+		return f.problem(Limit, offset, "the integers of the chunk are not compressed; such chunks are not read")
 	}
 	p := &parser{file: f, header: h, data: data}
 	wrong := p.run(ctx)
@@ -161,7 +166,7 @@ func (f *file) contents(ctx context.Context, h header, data []byte, offset int64
 	case wrong != nil && wrong.limit:
 		return f.problem(Limit, offset+int64(wrong.position), "%s", wrong.message)
 	case wrong != nil:
-		return f.problem(Layout, offset+int64(wrong.position), "constants: %s", wrong.message)
+		return f.problem(Layout, offset+int64(wrong.position), "%s", wrong.message)
 	}
 	return nil
 }

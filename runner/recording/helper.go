@@ -18,20 +18,23 @@ import (
 
 // Limits of one reading. The zero value of a field means its default.
 type Limits struct {
-	// HeapBytes is the helper's -Xmx. Default 256 MiB.
+	// HeapBytes is the -Xmx of the helper. Default 256 MiB.
 	HeapBytes int64
 	// ChunkBytes is the size of the largest chunk that is read; a larger one is a Problem. JFR's chunks have 12 MiB and what came
 	// between the decision to rotate and the rotation. Default 64 MiB.
 	ChunkBytes int64
 	// Frames of a stack trace that are read. Default 4,096, twice what JFR can record.
 	Frames int
-	// OutputBytes of the stream, after which the summary comes: judges hold up to five times as much. Default 256 MiB, of which
+	// OutputBytes of the helper's stream, after which the summary comes: judges hold up to five times as much. Default 256 MiB, of which
 	// JFR's recordings of the runner's trials have hardly more (profiler.Settings.Bytes).
 	OutputBytes int64
-	// Bytes of the file, after which no chunk begins. Default 256 MiB.
+	// Bytes of the file, after which Parse reads no chunk. Default 256 MiB.
 	Bytes int64
-	// Time that the helper may run. Default 5 minutes.
+	// Time that the reading may take. Default 5 minutes.
 	Time time.Duration
+	// Of a chunk that Parse reads: its constants and the references to them that are told apart, of up to 64 bytes each, and the
+	// frames of its stacks, of 24.
+	entries, frames int
 }
 
 func (l Limits) orDefaults() Limits {
@@ -52,6 +55,12 @@ func (l Limits) orDefaults() Limits {
 	}
 	if l.Time == 0 {
 		l.Time = 5 * time.Minute
+	}
+	if l.entries == 0 {
+		l.entries = 1 << 22
+	}
+	if l.frames == 0 {
+		l.frames = 1 << 23
 	}
 	return l
 }

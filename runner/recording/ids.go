@@ -1,11 +1,20 @@
 package recording
 
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
+// spread is odd, and another one in each process, so that a recording cannot have ids that all want the same slot.
+var spread = rand.Uint64() | 1
+
 // ids numbers distinct ids in the order in which they are added, by open addressing: a chunk refers to its constants millions of
 // times.
 type ids struct {
 	keys    []uint64
 	numbers []int32 // from 1; 0 is a free slot
 	size    int
+	shift   uint8 // of a product, so that it is a slot
 }
 
 // add returns the number of an id, from 0, and whether it is new.
@@ -40,7 +49,7 @@ func (s *ids) clear() {
 
 func (s *ids) slot(id uint64) int {
 	mask := len(s.keys) - 1
-	slot := int(id*0x9e3779b97f4a7c15>>32) & mask
+	slot := int(id * spread >> (s.shift & 63))
 	for s.numbers[slot] != 0 && s.keys[slot] != id {
 		slot = (slot + 1) & mask
 	}
@@ -50,7 +59,8 @@ func (s *ids) slot(id uint64) int {
 func (s *ids) grow() {
 	const least = 16
 	old := *s
-	s.keys, s.numbers = make([]uint64, max(least, 2*len(old.keys))), make([]int32, max(least, 2*len(old.keys)))
+	size := max(least, 2*len(old.keys))
+	s.keys, s.numbers, s.shift = make([]uint64, size), make([]int32, size), uint8(64-bits.TrailingZeros(uint(size)))
 	for i, n := range old.numbers {
 		if n != 0 {
 			slot := s.slot(old.keys[i])

@@ -7,8 +7,8 @@ import (
 
 const (
 	mostDepth = 16
-	// mostElements of the metadata are read.
-	mostElements = 1 << 20
+	// mostElements and as many strings of the metadata are read.
+	mostElements = 1 << 17
 )
 
 // form is how a primitive value is written.
@@ -103,6 +103,9 @@ func (d *described) describe(data []byte, position int64) *broken {
 	}
 	m := &metadata{types: map[uint64]*typ{}, cursor: c}
 	for left := c.count(); left > 0 && c.err == nil; left-- {
+		if len(m.strings) >= mostElements {
+			c.fail("the metadata has too many strings")
+		}
 		text, _ := c.text()
 		m.strings = append(m.strings, text)
 	}

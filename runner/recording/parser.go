@@ -1,6 +1,9 @@
 package recording
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // parser reads one chunk: which constants it defines, to which its events and constants refer, when its events ended, and those events
 // that are records.
@@ -12,8 +15,8 @@ type parser struct {
 	silent bool
 	// none stands for the field of a constant that is a string.
 	none field
-	// entries, frames and comparisons that the chunk has needed.
-	entries, frames, comparisons int
+	// entries, frames and bytes to compare that the chunk has needed.
+	entries, frames, compared int
 	slab                         []Event
 	values                       values
 	visitErr                     error
@@ -26,21 +29,24 @@ type linkPlace struct {
 
 // run reads the constants, then the events.
 func (p *parser) run(ctx context.Context) *broken {
-	if err := p.describe(p.data, p.header.metadata); err != nil {
-		return err
+	chained, err := 0, p.describe(p.data, p.header.metadata)
+	if err == nil {
+		chained, err = p.chain(ctx)
 	}
-	chained, err := p.chain(ctx)
 	if err != nil {
+		err.message = "constants: " + err.message
 		return err
 	}
 	checkpoints, err := p.events(ctx)
-	if err == nil && checkpoints != chained {
-		err = brokenAt(headerConstants, "%d checkpoints in the chunk, %d in the chain from the header", checkpoints, chained)
-	}
 	if err != nil || p.visitErr != nil || ctx.Err() != nil {
 		return err
 	}
-	p.pools()
+	if checkpoints != chained {
+		return brokenAt(headerConstants, "constants: %d checkpoints in the chunk, %d in the chain from the header", checkpoints, chained)
+	}
+	if err := p.pools(); err != nil {
+		return err
+	}
 	p.windows()
 	return nil
 }
@@ -51,27 +57,29 @@ const (
 	headerMetadata  = 24
 )
 
-// chain reads the checkpoints from the last one back. It returns how many there are.
+// chain reads the checkpoints from the last one back. It returns how many there are. No two of them have bytes in common, so that
+// all that is made of constants is bounded by the chunk's size.
 func (p *parser) chain(ctx context.Context) (chained int, err *broken) {
-	at := int64(0)
+	at, end := int64(0), len(p.data)
 	for delta := p.header.constants; delta != 0 && ctx.Err() == nil; chained++ {
 		at += delta
 		if at < headerBytes || at >= int64(len(p.data)) {
 			return chained, brokenAt(headerConstants, "the chain of checkpoints leads to %d", at)
 		}
-		if delta, err = p.checkpoint(int(at)); err != nil {
+		if delta, err = p.checkpoint(int(at), end); err != nil {
 			return chained, err
 		}
 		if delta > 0 {
 			return chained, brokenAt(int(at), "the chain of checkpoints goes forward")
 		}
+		end = int(at)
 	}
 	return chained, nil
 }
 
-// checkpoint reads the constants of a checkpoint. It returns how far the one before it is away.
-func (p *parser) checkpoint(position int) (delta int64, err *broken) {
-	c := p.cursor(position)
+// checkpoint reads the constants of a checkpoint, which ends before the next one. It returns how far the one before it is away.
+func (p *parser) checkpoint(position, end int) (delta int64, err *broken) {
+	c := cursor{data: p.data[:end], at: position}
 	size := c.integer()
 	if c.integer() != checkpointEvent {
 		return 0, brokenAt(position, "the chain of checkpoints leads to another event")
@@ -102,38 +110,36 @@ func (p *parser) checkpoint(position int) (delta int64, err *broken) {
 
 // bound fails where the chunk needs too much memory.
 func (p *parser) bound(c *cursor) {
-	if c.err == nil && p.entries > mostEntries {
+	if c.err == nil && p.entries > p.limits.entries {
 		c.err = &broken{message: "the chunk defines and refers to too many constants", position: c.at, limit: true}
 	}
 }
 
-// events reads the events. What is wrong with one does not end the reading; the first such fault is returned.
-func (p *parser) events(ctx context.Context) (checkpoints int, first *broken) {
+// events reads the events up to the first broken one: where that ends is not known for certain.
+func (p *parser) events(ctx context.Context) (checkpoints int, err *broken) {
 	w := eventWalk{data: p.data, next: headerBytes}
-	for n := 0; w.advance() && p.visitErr == nil; n++ {
-		if n%1024 == 0 && ctx.Err() != nil {
-			return checkpoints, first
-		}
+	n := 0
+	for err == nil && p.visitErr == nil && w.advance() {
 		switch w.kind {
 		case checkpointEvent:
 			checkpoints++
-			continue
 		case metadataEvent:
-			continue
-		}
-		if err := p.event(&w); err != nil {
-			if err.limit {
-				return checkpoints, err
+		default:
+			if n%1024 == 0 && ctx.Err() != nil {
+				return checkpoints, nil
 			}
-			if first == nil {
-				first = err
+			if err = p.event(&w); err == nil {
+				n++
 			}
 		}
 	}
-	if first == nil && w.next != len(p.data) && p.visitErr == nil {
-		first = brokenAt(w.next, "no event begins here")
+	if err == nil && w.next != len(p.data) && p.visitErr == nil {
+		err = brokenAt(w.next, "no event begins here")
 	}
-	return checkpoints, first
+	if err != nil {
+		err.message = fmt.Sprintf("after %d events of the chunk: %s", n, err.message)
+	}
+	return checkpoints, err
 }
 
 // give passes a record on.

@@ -7,12 +7,8 @@ import (
 	"strings"
 )
 
-const (
-	// mostExamples of the faults that differ only in the id are given; the counts have all.
-	mostExamples = 100
-	// mostEntries bounds the constants of a chunk and the references to them that are told apart.
-	mostEntries = 1 << 23
-)
+// mostExamples of the faults that differ only in the id are given; the counts have all.
+const mostExamples = 100
 
 // pool is the constants of a type that a chunk defines, by their number.
 type pool struct {
@@ -22,6 +18,8 @@ type pool struct {
 	again []definition
 	// What was read of them.
 	texts   map[int]text
+	names   map[int]text
+	loaders map[int]string
 	classes map[int]class
 	threads map[int]*Thread
 	stacks  []*Stack
@@ -80,7 +78,8 @@ func (p *parser) linkOf(from *typ, f *field, to *typ) *link {
 func (t *typ) constants() *pool {
 	if t.pool == nil {
 		t.pool = &pool{
-			texts: map[int]text{}, classes: map[int]class{}, threads: map[int]*Thread{}, kinds: map[int]FrameKind{},
+			texts: map[int]text{}, names: map[int]text{}, loaders: map[int]string{}, classes: map[int]class{},
+			threads: map[int]*Thread{}, kinds: map[int]FrameKind{},
 		}
 	}
 	return t.pool
@@ -94,6 +93,8 @@ func (p *pool) clear() {
 	clear(p.methods)
 	p.stacks, p.methods = p.stacks[:0], p.methods[:0]
 	clear(p.texts)
+	clear(p.names)
+	clear(p.loaders)
 	clear(p.classes)
 	clear(p.threads)
 	clear(p.kinds)
@@ -124,7 +125,7 @@ func (t *typ) find(id uint64) (number, position int, defined bool) {
 }
 
 // pools gives how many constants of each type there are, each link, and what is lacking.
-func (p *parser) pools() {
+func (p *parser) pools() *broken {
 	referenced := map[*typ]int{}
 	for _, l := range p.linked {
 		if l.ids.size > 0 {
@@ -136,9 +137,12 @@ func (p *parser) pools() {
 		if t.pool == nil || t.pool.ids.size == 0 && referenced[t] == 0 {
 			continue
 		}
-		p.twice(t)
+		if err := p.twice(t); err != nil {
+			return err
+		}
 		p.give(&Pool{Type: t.name, Defined: t.pool.ids.size, Referenced: referenced[t]})
 	}
+	return nil
 }
 
 // lacking gives examples of the constants that a link refers to and the chunk lacks.
@@ -158,11 +162,14 @@ func (p *parser) lacking(l *link) *Link {
 }
 
 // twice gives the definitions that differ from the one a parser finds, and their number.
-func (p *parser) twice(t *typ) {
+func (p *parser) twice(t *typ) *broken {
 	differing := map[string]*ids{} // by the fields
 	for _, d := range t.pool.again {
 		_, first, _ := t.find(d.id)
 		fields := strings.Join(p.differing(t, first, int(d.position)), ",")
+		if p.compared > mostCompared {
+			return &broken{message: "the chunk defines too many constants again", position: int(d.position), limit: true}
+		}
 		if fields == "" {
 			continue
 		}
@@ -176,6 +183,7 @@ func (p *parser) twice(t *typ) {
 	for _, fields := range slices.Sorted(maps.Keys(differing)) {
 		p.give(&Differing{Type: t.name, Fields: fields, IDs: differing[fields].size})
 	}
+	return nil
 }
 
 // windows gives when the events of each type ended.

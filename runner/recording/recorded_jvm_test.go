@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,22 @@ func helper(t *testing.T) Helper {
 		t.Skipf("the helper that reads recordings is not built (%v); run make recording", err)
 	}
 	return Helper{Java: testenv.Catalogued(t, "jdk17").Tool("java"), Jar: jar}
+}
+
+// reading reads a recording.
+type reading func(ctx context.Context, file string, limits Limits, visit func(Record) error) (Summary, error)
+
+// readers are the own one and the helper, by name.
+func readers(t *testing.T) map[string]reading {
+	t.Helper()
+	h := helper(t)
+	return map[string]reading{
+		"own": Parse,
+		"helper": func(ctx context.Context, file string, limits Limits, visit func(Record) error) (Summary, error) {
+			summary, _, err := h.Read(ctx, file, limits, visit)
+			return summary, err
+		},
+	}
 }
 
 // compileRecorded compiles testdata/Recorded.java into a folder.

@@ -3,8 +3,8 @@ package recording
 // sameDepth is how far references are followed: to a method's class's loader's type's name.
 const sameDepth = 6
 
-// mostComparisons of fields are made in a chunk: structures that refer to each other can be compared in very many ways.
-const mostComparisons = 1 << 24
+// mostCompared bytes are compared in a chunk: constants that refer to each other can be compared in very many ways.
+const mostCompared = 1 << 28
 
 // differing returns the fields in which two constants of a type differ, "value" where it has none. They are compared by what they say:
 // the same class or method can be written more than once in a chunk, with other ids for its symbols.
@@ -30,10 +30,11 @@ func (p *parser) same(t *typ, f *field, a, b *cursor, depth int) bool {
 	fromA, fromB := *a, *b
 	p.skipField(t, f, a)
 	p.skipField(t, f, b)
+	p.compared += a.at - fromA.at + 1
 	if a.sameSince(fromA.at, b, fromB.at) {
 		return true
 	}
-	if p.comparisons++; !f.pooled || f.array || depth > sameDepth || p.comparisons > mostComparisons {
+	if !f.pooled || f.array || depth > sameDepth || p.compared > mostCompared {
 		return false
 	}
 	_, one, has := f.of.find(fromA.integer())
