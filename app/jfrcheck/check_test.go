@@ -83,7 +83,8 @@ func recordingFile(t *testing.T) string {
 func run(t *testing.T, o Options, records ...recording.Record) *Report {
 	t.Helper()
 	o.Files, o.MaxBytes, o.Top = []string{recordingFile(t)}, 1<<20, 10
-	r, failed, err := Run(t.Context(), (&fakeReader{records: records, summary: recording.Summary{Events: int64(len(records))}}).Read, o)
+	reader := &fakeReader{records: records, summary: recording.Summary{Events: int64(len(records))}}
+	r, failed, err := Run(t.Context(), reader.Read, o)
 	require.NoError(t, err)
 	require.Empty(t, failed)
 	return r

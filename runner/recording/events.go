@@ -187,7 +187,8 @@ func (p *parser) sample(t *typ) *broken {
 	p.slab = p.slab[1:]
 	*e = Event{
 		Type: t.name, StartNanos: p.start(t), DurationNanos: p.span(t, durationRole), PeriodNanos: p.span(t, periodRole),
-		Thread: p.threadOf(t), Stack: stack, State: p.text(t, stateRole), Biased: p.truth(t, biasedRole), Failed: p.truth(t, failedRole),
+		Thread: p.threadOf(t), Stack: stack, State: p.text(t, stateRole),
+		Biased: p.truth(t, biasedRole), Failed: p.truth(t, failedRole),
 	}
 	p.summary.Events++
 	p.give(e)

@@ -25,9 +25,10 @@ type file struct {
 	described
 }
 
-// Parse reads a recording and calls visit with each record, in the order of the recording's chunks and of the events in them (which is
-// not that of time). It keeps what one chunk refers to. A broken recording is no error: its faults are Problems. An error means that
-// the file cannot be read or that it took too long, or it is visit's.
+// Parse reads a recording and calls visit with each record, in the order of the recording's chunks and of the events in them (which
+// is not that of time). It keeps what one chunk refers to. A broken recording is no error: its faults are Problems, and a broken
+// chunk lacks what there is to say at its end (Link, Pool, Window). An error means that the file cannot be read or that it took too
+// long, or it is visit's.
 func Parse(ctx context.Context, path string, limits Limits, visit func(Record) error) (Summary, error) {
 	limits = limits.orDefaults()
 	in, err := os.Open(path)

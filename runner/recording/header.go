@@ -41,9 +41,9 @@ func readHeader(data []byte) header {
 	}
 }
 
-// salvage makes a readable chunk of the beginning of one: up to its last complete event, with the last metadata and checkpoint before
-// it. JFR writes both at each flush, once a second by default (JDK 14 and later), so that at most the events after the last one lack
-// constants. It returns the size, 0 if there is no metadata in what is left.
+// salvage makes a readable chunk of the beginning of one: up to its last complete event, with the last metadata and checkpoint
+// before it. JFR writes both at each flush, once a second by default (JDK 14 and later), so that at most the events after the last
+// one lack constants. It returns the size, 0 if there is no metadata in what is left.
 func (h *header) salvage(data []byte) int {
 	metadata, constants := 0, 0
 	events := eventWalk{data: data, next: headerBytes}

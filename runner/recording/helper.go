@@ -25,8 +25,8 @@ type Limits struct {
 	ChunkBytes int64
 	// Frames of a stack trace that are read. Default 4,096, twice what JFR can record.
 	Frames int
-	// OutputBytes of the helper's stream, after which the summary comes: judges hold up to five times as much. Default 256 MiB, of which
-	// JFR's recordings of the runner's trials have hardly more (profiler.Settings.Bytes).
+	// OutputBytes of the helper's stream, after which the summary comes: judges hold up to five times as much. Default 256 MiB, of
+	// which JFR's recordings of the runner's trials have hardly more (profiler.Settings.Bytes).
 	OutputBytes int64
 	// Bytes of the file, after which Parse reads no chunk. Default 256 MiB.
 	Bytes int64

@@ -65,8 +65,8 @@ type annotation struct {
 	value  string
 }
 
-// metadata are the types that a chunk describes: a table of strings and a tree of elements, as jdk.jfr.internal.MetadataWriter writes
-// them.
+// metadata are the types that a chunk describes: a table of strings and a tree of elements, as jdk.jfr.internal.MetadataWriter
+// writes them.
 type metadata struct {
 	types    map[uint64]*typ
 	cursor   *cursor

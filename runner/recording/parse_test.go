@@ -89,8 +89,10 @@ func TestParseOfBrokenEvents(t *testing.T) {
 	}{
 		"another size": {longer, 1, at[3], Layout, "after 1 events of the chunk: jdk.ExecutionSample has 1 bytes after its fields"},
 		"another type": {unknown, 1, at[3], Layout, "after 1 events of the chunk: the metadata has no type 99"},
-		"a tail":       {append(longerHeader(data, 3), 0, 0, 0), 3, len(data), Layout, "after 3 events of the chunk: no event begins here"},
-		"plain":        {plain, 0, 0, Limit, "the integers of the chunk are not compressed; such chunks are not read"},
+		"a tail": {
+			append(longerHeader(data, 3), 0, 0, 0), 3, len(data), Layout, "after 3 events of the chunk: no event begins here",
+		},
+		"plain": {plain, 0, 0, Limit, "the integers of the chunk are not compressed; such chunks are not read"},
 		"a checkpoint in another": {
 			nested, 0, bytes.Index(nested, inner), Layout, fmt.Sprintf("constants: a length of %d goes beyond its end", len(inner)),
 		},

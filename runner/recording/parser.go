@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// parser reads one chunk: which constants it defines, to which its events and constants refer, when its events ended, and those events
-// that are records.
+// parser reads one chunk: which constants it defines, to which its events and constants refer, when its events ended, and those
+// events that are records.
 type parser struct {
 	*file
 	header header
@@ -17,9 +17,9 @@ type parser struct {
 	none field
 	// entries, frames and bytes to compare that the chunk has needed.
 	entries, frames, compared int
-	slab                         []Event
-	values                       values
-	visitErr                     error
+	slab                      []Event
+	values                    values
+	visitErr                  error
 }
 
 type linkPlace struct {
@@ -42,7 +42,8 @@ func (p *parser) run(ctx context.Context) *broken {
 		return err
 	}
 	if checkpoints != chained {
-		return brokenAt(headerConstants, "constants: %d checkpoints in the chunk, %d in the chain from the header", checkpoints, chained)
+		return brokenAt(headerConstants, "constants: %d checkpoints in the chunk, %d in the chain from the header",
+			checkpoints, chained)
 	}
 	if err := p.pools(); err != nil {
 		return err

@@ -6,8 +6,8 @@ const sameDepth = 6
 // mostCompared bytes are compared in a chunk: constants that refer to each other can be compared in very many ways.
 const mostCompared = 1 << 28
 
-// differing returns the fields in which two constants of a type differ, "value" where it has none. They are compared by what they say:
-// the same class or method can be written more than once in a chunk, with other ids for its symbols.
+// differing returns the fields in which two constants of a type differ, "value" where it has none. They are compared by what they
+// say: the same class or method can be written more than once in a chunk, with other ids for its symbols.
 func (p *parser) differing(t *typ, one, other int) []string {
 	if len(t.fields) == 0 {
 		if !p.sameBytes(t, one, other) {
