@@ -53,7 +53,7 @@ func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (
 		if err != nil {
 			return err
 		}
-		resp.Total = uint64(all.Total)
+		resp.Total, resp.History = uint64(all.Total), all.History
 		resp.Bugs, resp.NextPageToken, err = page(all, req.GetFindings())
 		return err
 	})

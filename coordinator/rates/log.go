@@ -15,6 +15,30 @@ type Log struct {
 	Tallies []Tally
 	// Hits are the trials that showed findings, lowest id first.
 	Hits []Hit
+	// Marks say when trials ended; those of Filter are of all trials.
+	Marks []Mark
+}
+
+// Mark is the first trial that ended in a minute. A trial that ended before an earlier one, as after a clock was set back, counts
+// for the minute of that one.
+type Mark struct {
+	Trial  uint64
+	Minute time.Time
+}
+
+// Before returns the greatest id that a trial which ended before a time may have.
+func (l *Log) Before(t time.Time) uint64 {
+	i := sort.Search(len(l.Marks), func(i int) bool { return !l.Marks[i].Minute.Before(t) })
+	if i == len(l.Marks) {
+		return math.MaxUint64
+	}
+	return l.Marks[i].Trial - 1
+}
+
+// Minute returns the minute in which a trial ended.
+func (l *Log) Minute(trial uint64) time.Time {
+	i := sort.Search(len(l.Marks), func(i int) bool { return l.Marks[i].Trial > trial })
+	return l.Marks[i-1].Minute
 }
 
 // Tally has the ids of the trials of a combination, in ascending order.
@@ -56,6 +80,7 @@ type Logger struct {
 	tallies []Tally
 	index   map[Combination]int
 	hits    []Hit
+	marks   []Mark
 	last    uint64
 }
 
@@ -75,6 +100,10 @@ func (l *Logger) Add(r Result) error {
 		l.tallies = append(l.tallies, Tally{Combination: r.Combination})
 	}
 	l.tallies[i].Trials = append(l.tallies[i].Trials, uint32(r.Trial))
+	minute := r.Ended.UTC().Truncate(time.Minute)
+	if n := len(l.marks); n == 0 || l.marks[n-1].Minute.Before(minute) {
+		l.marks = append(l.marks, Mark{r.Trial, minute})
+	}
 	if len(r.Findings) > 0 {
 		findings := slices.Compact(slices.Sorted(slices.Values(r.Findings)))
 		l.hits = append(l.hits, Hit{Trial: r.Trial, Ended: r.Ended, Tally: i, Findings: findings})
@@ -89,7 +118,7 @@ func (l *Logger) Log() *Log {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return Compare(l.tallies[a].Combination, l.tallies[b].Combination) })
-	out := &Log{Tallies: make([]Tally, len(order)), Hits: slices.Clone(l.hits)}
+	out := &Log{Tallies: make([]Tally, len(order)), Hits: slices.Clone(l.hits), Marks: slices.Clip(l.marks)}
 	at := make([]int, len(order))
 	for i, from := range order {
 		out.Tallies[i], at[from] = l.tallies[from], i
@@ -103,7 +132,7 @@ func (l *Logger) Log() *Log {
 // Filter returns a log of those combinations that tally keeps, and of the hits among their trials that hit keeps. Both return what
 // is kept, which they may have changed a copy of.
 func (l *Log) Filter(tally func(Combination) (Combination, bool), hit func(findings []string) ([]string, bool)) *Log {
-	out := &Log{}
+	out := &Log{Marks: l.Marks}
 	at := make([]int, len(l.Tallies))
 	for i, t := range l.Tallies {
 		at[i] = -1

@@ -14,7 +14,7 @@ import (
 // Bugs lists the bugs of the selected findings. Findings with the same label are one bug; a finding that is new on one of its JDKs
 // is a bug by itself, so that no label hides it.
 func (r Reader) Bugs(tx store.Tx, s Selection) (List[*misstepv1.Bug], error) {
-	found, l, total, err := r.selected(tx, s)
+	found, l, all, err := r.selected(tx, s)
 	if err != nil {
 		return List[*misstepv1.Bug]{}, err
 	}
@@ -27,8 +27,10 @@ func (r Reader) Bugs(tx store.Tx, s Selection) (List[*misstepv1.Bug], error) {
 	for _, b := range l.known.Bugs() {
 		titles[b.ID] = b.Title
 	}
-	list := List[*misstepv1.Bug]{Total: total, Fill: func(b *misstepv1.Bug) {
-		b.Rate, b.Rates = l.ratesOfBug(l.triedBy(of[b.GetId()]))
+	list := List[*misstepv1.Bug]{Total: len(all), History: l.historyOf(all), Fill: func(b *misstepv1.Bug) {
+		tried := l.triedBy(of[b.GetId()])
+		b.Rate, b.Rates = l.ratesOfBug(tried)
+		b.History = l.history(tried, l.shownBy(of[b.GetId()]))
 	}}
 	keys := map[string]sortKey{}
 	for id, findings := range of {

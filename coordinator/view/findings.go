@@ -11,8 +11,9 @@ import (
 // List is what a selection selects, in its order. What is costly and shown of a part only is filled in on demand.
 type List[M any] struct {
 	All []M
-	// Total is the number of findings, selected or not.
-	Total int
+	// Total is the number of findings, selected or not, and History theirs.
+	Total   int
+	History *misstepv1.History
 	// Fill fills in the rates of an element.
 	Fill func(M)
 }
@@ -20,7 +21,7 @@ type List[M any] struct {
 // Findings lists the selected findings, with hits and labels and without their examples. It reads the store a bounded number of
 // times, however many findings there are.
 func (r Reader) Findings(tx store.Tx, s Selection) (List[*misstepv1.Finding], error) {
-	found, l, total, err := r.selected(tx, s)
+	found, l, all, err := r.selected(tx, s)
 	if err != nil {
 		return List[*misstepv1.Finding]{}, err
 	}
@@ -31,21 +32,21 @@ func (r Reader) Findings(tx store.Tx, s Selection) (List[*misstepv1.Finding], er
 		}
 		return k
 	})
-	return List[*misstepv1.Finding]{All: found, Total: total, Fill: l.addRates}, nil
+	return List[*misstepv1.Finding]{All: found, Total: len(all), Fill: l.addRates}, nil
 }
 
-// selected returns the selected findings in any order, without their rates, and the number of all findings.
-func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, l *labelling, total int, err error) {
+// selected returns the selected findings in any order, without their rates, and all findings.
+func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, l *labelling, all []*misstepv1.Finding, err error) {
 	g, err := LoadGroups(tx)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, nil, err
 	}
 	t, err := readTrials(tx)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, nil, err
 	}
 	l = r.labelling(tx, g, t)
-	all := g.Findings()
+	all = g.Findings()
 	for _, f := range all {
 		f.Example, f.ExampleRecipe = nil, nil
 		f.Doubted = r.doubted(f)
@@ -53,7 +54,7 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 			continue
 		}
 		if err := l.describe(f); err != nil {
-			return nil, nil, 0, err
+			return nil, nil, nil, err
 		}
 		if s.labelled(f) {
 			found = append(found, f)
@@ -61,7 +62,7 @@ func (r Reader) selected(tx store.Tx, s Selection) (found []*misstepv1.Finding, 
 	}
 	l.addStates(found)
 	found = slices.DeleteFunc(found, func(f *misstepv1.Finding) bool { return !s.inState(f) })
-	return found, l, len(all), nil
+	return found, l, all, nil
 }
 
 // describe fills in the hits of a finding, which known bug it is on each JDK that showed it, and the JDKs on which it is back.

@@ -10,13 +10,16 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// addRates fills in hits and trials of the combinations that the finding's campaigns tried, including those without a hit, which
+// addRates fills in the history, and hits and trials of the combinations that the finding's campaigns tried, including those without a hit, which
 // are as informative. All campaigns count, also those that never hit it, or rates would be too high; but only trials that could
 // have shown it, so for a mismatch those that ran its check.
 func (t *trials) addRates(f *misstepv1.Finding) {
 	byKey := map[key]*misstepv1.FindingRate{}
 	var cells []triage.Cell
-	for _, h := range t.tried([]*misstepv1.Finding{f}, t.hits(t.shown(idsOf(f)...))) {
+	shown := t.shown(idsOf(f)...)
+	tried := t.tried([]*misstepv1.Finding{f}, t.hits(shown))
+	f.History = t.history(tried, shown)
+	for _, h := range tried {
 		c := t.log.Tallies[h.tally]
 		r := byKey[keyOf(c.Combination)]
 		if r == nil {

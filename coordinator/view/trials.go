@@ -21,6 +21,7 @@ type trials struct {
 	// checks are the different lists of checks, keys and cells the numbers of different keys and cells.
 	checks      []string
 	keys, cells int
+	periods     periods
 }
 
 // tally is what a combination is grouped by, as numbers that begin at 0.
@@ -56,7 +57,7 @@ func readTrials(tx store.Tx) (*trials, error) {
 			probes: strings.HasPrefix(c.Campaign, store.ReproductionPrefix),
 		}
 	}
-	t.keys, t.cells = len(keys), len(cells)
+	t.keys, t.cells, t.periods = len(keys), len(cells), periodsOf(log)
 	for i, h := range log.Hits {
 		for _, id := range h.Findings {
 			t.by[id] = append(t.by[id], i)

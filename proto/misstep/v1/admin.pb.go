@@ -2969,7 +2969,9 @@ type ListBugsResponse struct {
 	// next_page_token asks for the bugs after these; empty when there were no more.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// total is the number of all findings, selected or not.
-	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	Total uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	// history of all findings, selected or not: when they were first seen, and the trials that showed any.
+	History       *History `protobuf:"bytes,4,opt,name=history,proto3" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3025,6 +3027,13 @@ func (x *ListBugsResponse) GetTotal() uint64 {
 	return 0
 }
 
+func (x *ListBugsResponse) GetHistory() *History {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
 // Bug stands for all selected findings with the same known_as; a finding that is not known on every JDK is a bug by itself.
 type Bug struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3052,7 +3061,9 @@ type Bug struct {
 	// states of its findings: "back" when one of them is, "quiet" when all of them are.
 	States []string `protobuf:"bytes,11,rep,name=states,proto3" json:"states,omitempty"`
 	// rates by JDK of the trials that rate counts, by name; those without a hit are among them. Workload and flag set are empty.
-	Rates         []*FindingRate `protobuf:"bytes,12,rep,name=rates,proto3" json:"rates,omitempty"`
+	Rates []*FindingRate `protobuf:"bytes,12,rep,name=rates,proto3" json:"rates,omitempty"`
+	// history of the trials that rate counts.
+	History       *History `protobuf:"bytes,13,opt,name=history,proto3" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3167,6 +3178,13 @@ func (x *Bug) GetStates() []string {
 func (x *Bug) GetRates() []*FindingRate {
 	if x != nil {
 		return x.Rates
+	}
+	return nil
+}
+
+func (x *Bug) GetHistory() *History {
+	if x != nil {
+		return x.History
 	}
 	return nil
 }
@@ -5193,11 +5211,12 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x04R\x05total\"N\n" +
 	"\x0fListBugsRequest\x12;\n" +
-	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"u\n" +
+	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"\xa4\x01\n" +
 	"\x10ListBugsResponse\x12#\n" +
 	"\x04bugs\x18\x01 \x03(\v2\x0f.misstep.v1.BugR\x04bugs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x04R\x05total\"\x8a\x03\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\x12-\n" +
+	"\ahistory\x18\x04 \x01(\v2\x13.misstep.v1.HistoryR\ahistory\"\xb9\x03\n" +
 	"\x03Bug\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -5213,7 +5232,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\tlast_seen\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\blastSeen\x12\x16\n" +
 	"\x06states\x18\v \x03(\tR\x06states\x12-\n" +
-	"\x05rates\x18\f \x03(\v2\x17.misstep.v1.FindingRateR\x05rates\"L\n" +
+	"\x05rates\x18\f \x03(\v2\x17.misstep.v1.FindingRateR\x05rates\x12-\n" +
+	"\ahistory\x18\r \x01(\v2\x13.misstep.v1.HistoryR\ahistory\"L\n" +
 	"\x11GetFindingRequest\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x18\n" +
@@ -5480,19 +5500,20 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*Runner)(nil),                     // 93: misstep.v1.Runner
 	(*Recipe)(nil),                     // 94: misstep.v1.Recipe
 	(*Finding)(nil),                    // 95: misstep.v1.Finding
-	(*Reliability)(nil),                // 96: misstep.v1.Reliability
-	(*FindingRate)(nil),                // 97: misstep.v1.FindingRate
-	(Visibility)(0),                    // 98: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 99: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 100: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 101: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 102: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 103: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 104: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 105: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 106: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 107: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 108: misstep.v1.KnownBug
+	(*History)(nil),                    // 96: misstep.v1.History
+	(*Reliability)(nil),                // 97: misstep.v1.Reliability
+	(*FindingRate)(nil),                // 98: misstep.v1.FindingRate
+	(Visibility)(0),                    // 99: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 100: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 101: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 102: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 103: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 104: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 105: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 106: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 107: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 108: misstep.v1.Reproducer
+	(*KnownBug)(nil),                   // 109: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
 	86,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
@@ -5543,99 +5564,101 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	95,  // 45: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
 	41,  // 46: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
 	45,  // 47: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	96,  // 48: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	89,  // 49: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	89,  // 50: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	97,  // 51: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	95,  // 52: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	98,  // 53: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	89,  // 54: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	99,  // 55: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	100, // 56: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	100, // 57: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	100, // 58: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	100, // 59: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	60,  // 60: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	94,  // 61: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	101, // 62: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	102, // 63: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	103, // 64: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	104, // 65: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	92,  // 66: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	71,  // 67: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	71,  // 68: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	96,  // 69: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	105, // 70: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	89,  // 71: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	89,  // 72: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	106, // 73: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	96,  // 74: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	92,  // 75: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	107, // 76: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	108, // 77: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	108, // 78: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	13,  // 79: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
-	35,  // 80: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	40,  // 81: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,   // 82: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,   // 83: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,   // 84: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	58,  // 85: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	15,  // 86: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	17,  // 87: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	29,  // 88: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19,  // 89: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	32,  // 90: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	25,  // 91: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
-	27,  // 92: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
-	41,  // 93: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	43,  // 94: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	46,  // 95: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	48,  // 96: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	50,  // 97: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	52,  // 98: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	54,  // 99: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	56,  // 100: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	72,  // 101: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	74,  // 102: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	76,  // 103: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	61,  // 104: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	63,  // 105: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	65,  // 106: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	67,  // 107: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	69,  // 108: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,   // 109: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,   // 110: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,   // 111: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	59,  // 112: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	16,  // 113: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	18,  // 114: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	30,  // 115: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20,  // 116: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	33,  // 117: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	26,  // 118: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
-	28,  // 119: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
-	42,  // 120: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	44,  // 121: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	47,  // 122: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	49,  // 123: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	51,  // 124: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	53,  // 125: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	55,  // 126: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	57,  // 127: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	73,  // 128: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	75,  // 129: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	77,  // 130: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	62,  // 131: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	64,  // 132: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	66,  // 133: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	68,  // 134: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	70,  // 135: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	109, // [109:136] is the sub-list for method output_type
-	82,  // [82:109] is the sub-list for method input_type
-	82,  // [82:82] is the sub-list for extension type_name
-	82,  // [82:82] is the sub-list for extension extendee
-	0,   // [0:82] is the sub-list for field type_name
+	96,  // 48: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
+	97,  // 49: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	89,  // 50: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	89,  // 51: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	98,  // 52: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	96,  // 53: misstep.v1.Bug.history:type_name -> misstep.v1.History
+	95,  // 54: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	99,  // 55: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	89,  // 56: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	100, // 57: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	101, // 58: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	101, // 59: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	101, // 60: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	101, // 61: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	60,  // 62: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	94,  // 63: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	102, // 64: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	103, // 65: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	104, // 66: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	105, // 67: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	92,  // 68: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	71,  // 69: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	71,  // 70: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	97,  // 71: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	106, // 72: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	89,  // 73: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	89,  // 74: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	107, // 75: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	97,  // 76: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	92,  // 77: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	108, // 78: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	109, // 79: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	109, // 80: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	13,  // 81: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	35,  // 82: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	40,  // 83: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 84: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 85: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 86: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	58,  // 87: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	15,  // 88: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	17,  // 89: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	29,  // 90: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19,  // 91: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	32,  // 92: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	25,  // 93: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	27,  // 94: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	41,  // 95: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	43,  // 96: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	46,  // 97: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	48,  // 98: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	50,  // 99: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	52,  // 100: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	54,  // 101: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	56,  // 102: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	72,  // 103: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	74,  // 104: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	76,  // 105: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	61,  // 106: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	63,  // 107: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	65,  // 108: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	67,  // 109: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	69,  // 110: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 111: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 112: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 113: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	59,  // 114: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	16,  // 115: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	18,  // 116: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	30,  // 117: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20,  // 118: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	33,  // 119: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	26,  // 120: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	28,  // 121: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	42,  // 122: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	44,  // 123: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	47,  // 124: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	49,  // 125: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	51,  // 126: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	53,  // 127: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	55,  // 128: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	57,  // 129: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	73,  // 130: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	75,  // 131: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	77,  // 132: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	62,  // 133: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	64,  // 134: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	66,  // 135: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	68,  // 136: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	70,  // 137: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	111, // [111:138] is the sub-list for method output_type
+	84,  // [84:111] is the sub-list for method input_type
+	84,  // [84:84] is the sub-list for extension type_name
+	84,  // [84:84] is the sub-list for extension extendee
+	0,   // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }

@@ -9,6 +9,7 @@ package misstepv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -135,7 +136,9 @@ type Finding struct {
 	// where the coordinator does not authenticate.
 	ReportedBy []string `protobuf:"bytes,70,rep,name=reported_by,json=reportedBy,proto3" json:"reported_by,omitempty"`
 	// doubted means that all of these owners are set aside now (see TrustOwner): nobody else has seen it.
-	Doubted       bool `protobuf:"varint,71,opt,name=doubted,proto3" json:"doubted,omitempty"`
+	Doubted bool `protobuf:"varint,71,opt,name=doubted,proto3" json:"doubted,omitempty"`
+	// history of the trials that rates counts.
+	History       *History `protobuf:"bytes,72,opt,name=history,proto3" json:"history,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,6 +348,96 @@ func (x *Finding) GetDoubted() bool {
 	return false
 }
 
+func (x *Finding) GetHistory() *History {
+	if x != nil {
+		return x.History
+	}
+	return nil
+}
+
+// History counts trials by the time at which they ended, in periods of one length that follow each other: from the first to the
+// last trial of the project that counts, and at most 32, so that those of different findings can be compared.
+type History struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// begin of the first period, in UTC a multiple of width.
+	Begin *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=begin,proto3" json:"begin,omitempty"`
+	// width of a period: a minute, ten, an hour, six, a day, a week or four weeks, the shortest of which there are not too many.
+	Width *durationpb.Duration `protobuf:"bytes,2,opt,name=width,proto3" json:"width,omitempty"`
+	// trials of each period that were not void and could have shown it.
+	Trials []uint64 `protobuf:"varint,3,rep,packed,name=trials,proto3" json:"trials,omitempty"`
+	// hits of each period: those of these trials that showed it.
+	Hits []uint64 `protobuf:"varint,4,rep,packed,name=hits,proto3" json:"hits,omitempty"`
+	// found is the number of findings that were first seen in each period; only in ListBugsResponse.
+	Found         []uint64 `protobuf:"varint,5,rep,packed,name=found,proto3" json:"found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *History) Reset() {
+	*x = History{}
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *History) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*History) ProtoMessage() {}
+
+func (x *History) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use History.ProtoReflect.Descriptor instead.
+func (*History) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *History) GetBegin() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Begin
+	}
+	return nil
+}
+
+func (x *History) GetWidth() *durationpb.Duration {
+	if x != nil {
+		return x.Width
+	}
+	return nil
+}
+
+func (x *History) GetTrials() []uint64 {
+	if x != nil {
+		return x.Trials
+	}
+	return nil
+}
+
+func (x *History) GetHits() []uint64 {
+	if x != nil {
+		return x.Hits
+	}
+	return nil
+}
+
+func (x *History) GetFound() []uint64 {
+	if x != nil {
+		return x.Found
+	}
+	return nil
+}
+
 // FindingVisibility is what somebody decided about who sees a finding, and all that were merged into it.
 type FindingVisibility struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -368,7 +461,7 @@ type FindingVisibility struct {
 
 func (x *FindingVisibility) Reset() {
 	*x = FindingVisibility{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -380,7 +473,7 @@ func (x *FindingVisibility) String() string {
 func (*FindingVisibility) ProtoMessage() {}
 
 func (x *FindingVisibility) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[1]
+	mi := &file_misstep_v1_finding_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -393,7 +486,7 @@ func (x *FindingVisibility) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingVisibility.ProtoReflect.Descriptor instead.
 func (*FindingVisibility) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{1}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *FindingVisibility) GetFindingId() string {
@@ -460,7 +553,7 @@ type KnownOn struct {
 
 func (x *KnownOn) Reset() {
 	*x = KnownOn{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -472,7 +565,7 @@ func (x *KnownOn) String() string {
 func (*KnownOn) ProtoMessage() {}
 
 func (x *KnownOn) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[2]
+	mi := &file_misstep_v1_finding_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -485,7 +578,7 @@ func (x *KnownOn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownOn.ProtoReflect.Descriptor instead.
 func (*KnownOn) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{2}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *KnownOn) GetJdk() *Jdk {
@@ -537,7 +630,7 @@ type KnownBug struct {
 
 func (x *KnownBug) Reset() {
 	*x = KnownBug{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +642,7 @@ func (x *KnownBug) String() string {
 func (*KnownBug) ProtoMessage() {}
 
 func (x *KnownBug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[3]
+	mi := &file_misstep_v1_finding_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +655,7 @@ func (x *KnownBug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownBug.ProtoReflect.Descriptor instead.
 func (*KnownBug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{3}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *KnownBug) GetId() string {
@@ -641,7 +734,7 @@ type KnownMatch struct {
 
 func (x *KnownMatch) Reset() {
 	*x = KnownMatch{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +746,7 @@ func (x *KnownMatch) String() string {
 func (*KnownMatch) ProtoMessage() {}
 
 func (x *KnownMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[4]
+	mi := &file_misstep_v1_finding_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +759,7 @@ func (x *KnownMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KnownMatch.ProtoReflect.Descriptor instead.
 func (*KnownMatch) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{4}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *KnownMatch) GetKind() string {
@@ -713,7 +806,7 @@ type FindingState struct {
 
 func (x *FindingState) Reset() {
 	*x = FindingState{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +818,7 @@ func (x *FindingState) String() string {
 func (*FindingState) ProtoMessage() {}
 
 func (x *FindingState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[5]
+	mi := &file_misstep_v1_finding_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +831,7 @@ func (x *FindingState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingState.ProtoReflect.Descriptor instead.
 func (*FindingState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FindingState) GetKind() string {
@@ -830,7 +923,7 @@ type VanishWith struct {
 
 func (x *VanishWith) Reset() {
 	*x = VanishWith{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[6]
+	mi := &file_misstep_v1_finding_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +935,7 @@ func (x *VanishWith) String() string {
 func (*VanishWith) ProtoMessage() {}
 
 func (x *VanishWith) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[6]
+	mi := &file_misstep_v1_finding_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +948,7 @@ func (x *VanishWith) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VanishWith.ProtoReflect.Descriptor instead.
 func (*VanishWith) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *VanishWith) GetId() string {
@@ -910,7 +1003,7 @@ type NearFinding struct {
 
 func (x *NearFinding) Reset() {
 	*x = NearFinding{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[7]
+	mi := &file_misstep_v1_finding_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1015,7 @@ func (x *NearFinding) String() string {
 func (*NearFinding) ProtoMessage() {}
 
 func (x *NearFinding) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[7]
+	mi := &file_misstep_v1_finding_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1028,7 @@ func (x *NearFinding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NearFinding.ProtoReflect.Descriptor instead.
 func (*NearFinding) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NearFinding) GetId() string {
@@ -990,7 +1083,7 @@ type FindingFactor struct {
 
 func (x *FindingFactor) Reset() {
 	*x = FindingFactor{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[8]
+	mi := &file_misstep_v1_finding_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1095,7 @@ func (x *FindingFactor) String() string {
 func (*FindingFactor) ProtoMessage() {}
 
 func (x *FindingFactor) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[8]
+	mi := &file_misstep_v1_finding_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1108,7 @@ func (x *FindingFactor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingFactor.ProtoReflect.Descriptor instead.
 func (*FindingFactor) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FindingFactor) GetDimension() string {
@@ -1094,7 +1187,7 @@ type TriageDecision struct {
 
 func (x *TriageDecision) Reset() {
 	*x = TriageDecision{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[9]
+	mi := &file_misstep_v1_finding_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1199,7 @@ func (x *TriageDecision) String() string {
 func (*TriageDecision) ProtoMessage() {}
 
 func (x *TriageDecision) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[9]
+	mi := &file_misstep_v1_finding_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1212,7 @@ func (x *TriageDecision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TriageDecision.ProtoReflect.Descriptor instead.
 func (*TriageDecision) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TriageDecision) GetId() uint64 {
@@ -1200,7 +1293,7 @@ type Signature struct {
 
 func (x *Signature) Reset() {
 	*x = Signature{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[10]
+	mi := &file_misstep_v1_finding_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1305,7 @@ func (x *Signature) String() string {
 func (*Signature) ProtoMessage() {}
 
 func (x *Signature) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[10]
+	mi := &file_misstep_v1_finding_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1318,7 @@ func (x *Signature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signature.ProtoReflect.Descriptor instead.
 func (*Signature) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Signature) GetKind() string {
@@ -1272,7 +1365,7 @@ type FindingRate struct {
 
 func (x *FindingRate) Reset() {
 	*x = FindingRate{}
-	mi := &file_misstep_v1_finding_proto_msgTypes[11]
+	mi := &file_misstep_v1_finding_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1377,7 @@ func (x *FindingRate) String() string {
 func (*FindingRate) ProtoMessage() {}
 
 func (x *FindingRate) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_finding_proto_msgTypes[11]
+	mi := &file_misstep_v1_finding_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1390,7 @@ func (x *FindingRate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindingRate.ProtoReflect.Descriptor instead.
 func (*FindingRate) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_finding_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FindingRate) GetJdk() string {
@@ -1354,7 +1447,7 @@ var File_misstep_v1_finding_proto protoreflect.FileDescriptor
 const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\n" +
 	"\x18misstep/v1/finding.proto\x12\n" +
-	"misstep.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\xe8\a\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17misstep/v1/recipe.proto\x1a\x14misstep/v1/run.proto\"\x97\b\n" +
 	"\aFinding\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x123\n" +
 	"\tsignature\x18\x02 \x01(\v2\x15.misstep.v1.SignatureR\tsignature\x12\x14\n" +
@@ -1387,7 +1480,14 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\aproject\x18\x1f \x01(\tR\aproject\x12\x1f\n" +
 	"\vreported_by\x18F \x03(\tR\n" +
 	"reportedBy\x12\x18\n" +
-	"\adoubted\x18G \x01(\bR\adoubted\"\x91\x02\n" +
+	"\adoubted\x18G \x01(\bR\adoubted\x12-\n" +
+	"\ahistory\x18H \x01(\v2\x13.misstep.v1.HistoryR\ahistory\"\xae\x01\n" +
+	"\aHistory\x120\n" +
+	"\x05begin\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05begin\x12/\n" +
+	"\x05width\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05width\x12\x16\n" +
+	"\x06trials\x18\x03 \x03(\x04R\x06trials\x12\x12\n" +
+	"\x04hits\x18\x04 \x03(\x04R\x04hits\x12\x14\n" +
+	"\x05found\x18\x05 \x03(\x04R\x05found\"\x91\x02\n" +
 	"\x11FindingVisibility\x12\x1d\n" +
 	"\n" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x126\n" +
@@ -1491,54 +1591,59 @@ func file_misstep_v1_finding_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_finding_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_misstep_v1_finding_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_misstep_v1_finding_proto_goTypes = []any{
 	(Visibility)(0),               // 0: misstep.v1.Visibility
 	(*Finding)(nil),               // 1: misstep.v1.Finding
-	(*FindingVisibility)(nil),     // 2: misstep.v1.FindingVisibility
-	(*KnownOn)(nil),               // 3: misstep.v1.KnownOn
-	(*KnownBug)(nil),              // 4: misstep.v1.KnownBug
-	(*KnownMatch)(nil),            // 5: misstep.v1.KnownMatch
-	(*FindingState)(nil),          // 6: misstep.v1.FindingState
-	(*VanishWith)(nil),            // 7: misstep.v1.VanishWith
-	(*NearFinding)(nil),           // 8: misstep.v1.NearFinding
-	(*FindingFactor)(nil),         // 9: misstep.v1.FindingFactor
-	(*TriageDecision)(nil),        // 10: misstep.v1.TriageDecision
-	(*Signature)(nil),             // 11: misstep.v1.Signature
-	(*FindingRate)(nil),           // 12: misstep.v1.FindingRate
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*Outcome)(nil),               // 14: misstep.v1.Outcome
-	(*Recipe)(nil),                // 15: misstep.v1.Recipe
-	(*Jdk)(nil),                   // 16: misstep.v1.Jdk
+	(*History)(nil),               // 2: misstep.v1.History
+	(*FindingVisibility)(nil),     // 3: misstep.v1.FindingVisibility
+	(*KnownOn)(nil),               // 4: misstep.v1.KnownOn
+	(*KnownBug)(nil),              // 5: misstep.v1.KnownBug
+	(*KnownMatch)(nil),            // 6: misstep.v1.KnownMatch
+	(*FindingState)(nil),          // 7: misstep.v1.FindingState
+	(*VanishWith)(nil),            // 8: misstep.v1.VanishWith
+	(*NearFinding)(nil),           // 9: misstep.v1.NearFinding
+	(*FindingFactor)(nil),         // 10: misstep.v1.FindingFactor
+	(*TriageDecision)(nil),        // 11: misstep.v1.TriageDecision
+	(*Signature)(nil),             // 12: misstep.v1.Signature
+	(*FindingRate)(nil),           // 13: misstep.v1.FindingRate
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*Outcome)(nil),               // 15: misstep.v1.Outcome
+	(*Recipe)(nil),                // 16: misstep.v1.Recipe
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
+	(*Jdk)(nil),                   // 18: misstep.v1.Jdk
 }
 var file_misstep_v1_finding_proto_depIdxs = []int32{
-	11, // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
-	13, // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
-	13, // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
-	12, // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
-	14, // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
-	15, // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
-	8,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
-	9,  // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
-	3,  // 8: misstep.v1.Finding.known_on:type_name -> misstep.v1.KnownOn
-	4,  // 9: misstep.v1.Finding.bugs:type_name -> misstep.v1.KnownBug
-	6,  // 10: misstep.v1.Finding.states:type_name -> misstep.v1.FindingState
-	7,  // 11: misstep.v1.Finding.vanish_with:type_name -> misstep.v1.VanishWith
-	2,  // 12: misstep.v1.Finding.visibility:type_name -> misstep.v1.FindingVisibility
-	0,  // 13: misstep.v1.FindingVisibility.visibility:type_name -> misstep.v1.Visibility
-	13, // 14: misstep.v1.FindingVisibility.until:type_name -> google.protobuf.Timestamp
-	13, // 15: misstep.v1.FindingVisibility.set:type_name -> google.protobuf.Timestamp
-	16, // 16: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
-	5,  // 17: misstep.v1.KnownBug.matches:type_name -> misstep.v1.KnownMatch
-	13, // 18: misstep.v1.KnownBug.added:type_name -> google.protobuf.Timestamp
-	13, // 19: misstep.v1.FindingState.since:type_name -> google.protobuf.Timestamp
-	13, // 20: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
-	13, // 21: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	12, // 0: misstep.v1.Finding.signature:type_name -> misstep.v1.Signature
+	14, // 1: misstep.v1.Finding.first_seen:type_name -> google.protobuf.Timestamp
+	14, // 2: misstep.v1.Finding.last_seen:type_name -> google.protobuf.Timestamp
+	13, // 3: misstep.v1.Finding.rates:type_name -> misstep.v1.FindingRate
+	15, // 4: misstep.v1.Finding.example:type_name -> misstep.v1.Outcome
+	16, // 5: misstep.v1.Finding.example_recipe:type_name -> misstep.v1.Recipe
+	9,  // 6: misstep.v1.Finding.nearest:type_name -> misstep.v1.NearFinding
+	10, // 7: misstep.v1.Finding.factors:type_name -> misstep.v1.FindingFactor
+	4,  // 8: misstep.v1.Finding.known_on:type_name -> misstep.v1.KnownOn
+	5,  // 9: misstep.v1.Finding.bugs:type_name -> misstep.v1.KnownBug
+	7,  // 10: misstep.v1.Finding.states:type_name -> misstep.v1.FindingState
+	8,  // 11: misstep.v1.Finding.vanish_with:type_name -> misstep.v1.VanishWith
+	3,  // 12: misstep.v1.Finding.visibility:type_name -> misstep.v1.FindingVisibility
+	2,  // 13: misstep.v1.Finding.history:type_name -> misstep.v1.History
+	14, // 14: misstep.v1.History.begin:type_name -> google.protobuf.Timestamp
+	17, // 15: misstep.v1.History.width:type_name -> google.protobuf.Duration
+	0,  // 16: misstep.v1.FindingVisibility.visibility:type_name -> misstep.v1.Visibility
+	14, // 17: misstep.v1.FindingVisibility.until:type_name -> google.protobuf.Timestamp
+	14, // 18: misstep.v1.FindingVisibility.set:type_name -> google.protobuf.Timestamp
+	18, // 19: misstep.v1.KnownOn.jdk:type_name -> misstep.v1.Jdk
+	6,  // 20: misstep.v1.KnownBug.matches:type_name -> misstep.v1.KnownMatch
+	14, // 21: misstep.v1.KnownBug.added:type_name -> google.protobuf.Timestamp
+	14, // 22: misstep.v1.FindingState.since:type_name -> google.protobuf.Timestamp
+	14, // 23: misstep.v1.TriageDecision.made:type_name -> google.protobuf.Timestamp
+	14, // 24: misstep.v1.TriageDecision.undone:type_name -> google.protobuf.Timestamp
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_finding_proto_init() }
@@ -1554,7 +1659,7 @@ func file_misstep_v1_finding_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_finding_proto_rawDesc), len(file_misstep_v1_finding_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
