@@ -25,7 +25,7 @@ import (
 // that their policy forbids.
 func TestInABrowser(t *testing.T) {
 	b := browser.Start(t)
-	s := newScene(t, func(o *web.Options) {
+	s := newScene(t, onAged, func(o *web.Options) {
 		o.Writable = true
 		o.Bundle = func(_ context.Context, finding, path string) error { return os.WriteFile(path, []byte(finding), 0o600) }
 	})

@@ -38,6 +38,8 @@ type findingPage struct {
 	Recipe  string
 	Factors forest
 	Rates   []rateRow
+	// Timeline of its rate.
+	Timeline timeline
 	// Reproductions of the finding, newest first.
 	Reproductions []*misstepv1.ReproductionStatus
 	Retests       []*misstepv1.Retest
@@ -82,7 +84,7 @@ func (s *Site) finding(r *http.Request) (*page, error) {
 	if f.GetSignature().GetKind() == signature.KindHang {
 		f.Hang = waitingOf(example.GetHang())
 	}
-	f.Factors = forestOf(f.GetFactors())
+	f.Factors, f.Timeline = forestOf(f.GetFactors()), timelineOf(f.GetHistory())
 	var most float64
 	for _, rate := range f.GetRates() {
 		most = max(most, rate.GetHigh())

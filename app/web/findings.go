@@ -163,26 +163,29 @@ func filtersOf(q url.Values) []filter {
 func csvOfBugs(bugs []*misstepv1.Bug) [][]string {
 	rows := [][]string{{
 		"bug", "status", "states", "findings", "hits", "rate hits", "rate trials", "rate low", "rate high", "JDKs", "kinds",
-		"first seen", "last seen", "title",
+		"first seen", "last seen", "title", "history begin", "period seconds", "hits by period", "trials by period",
 	}}
 	for _, b := range bugs {
 		r := b.GetRate()
-		rows = append(rows, []string{
+		rows = append(rows, append([]string{
 			b.GetId(), b.GetStatus(), strings.Join(b.GetStates(), " "), strings.Join(b.GetFindingIds(), " "), number(b.GetHits()),
 			number(r.GetHits()), number(r.GetTries()), decimal(r.GetLow()), decimal(r.GetHigh()), strings.Join(b.GetJdks(), " "),
 			strings.Join(b.GetKinds(), " "), stamp(b.GetFirstSeen()), stamp(b.GetLastSeen()), b.GetTitle(),
-		})
+		}, cellsOfHistory(b.GetHistory())...))
 	}
 	return rows
 }
 
 func csvOfFindings(findings []*misstepv1.Finding) [][]string {
-	rows := [][]string{{"finding", "known as", "kind", "hits", "JDKs", "first seen", "last seen", "title"}}
+	rows := [][]string{{
+		"finding", "known as", "kind", "hits", "JDKs", "first seen", "last seen", "title", "history begin", "period seconds",
+		"hits by period", "trials by period",
+	}}
 	for _, f := range findings {
-		rows = append(rows, []string{
+		rows = append(rows, append([]string{
 			f.GetId(), f.GetKnownAs(), f.GetSignature().GetKind(), number(f.GetHits()), strings.Join(jdksOf(f), " "),
 			stamp(f.GetFirstSeen()), stamp(f.GetLastSeen()), f.GetTitle(),
-		})
+		}, cellsOfHistory(f.GetHistory())...))
 	}
 	return rows
 }

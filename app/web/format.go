@@ -34,6 +34,9 @@ var functions = template.FuncMap{
 		return strings.ToLower(strings.TrimPrefix(s.String(), "REPRODUCTION_STATE_"))
 	},
 	"label": labelOf,
+	"spark": sparkOf,
+	"each":  each,
+	"begin": func(h *misstepv1.History) string { return periodBegin(h, 0) },
 	"jdks":  jdksOf,
 	"rate": func(f *misstepv1.Finding) string {
 		hits, trials := rateOf(f)

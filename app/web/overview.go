@@ -26,8 +26,9 @@ type overview struct {
 	// New bugs of today, those that are back on a build with their fix, and those that became quiet.
 	New, Back, Quiet []*misstepv1.Bug
 	MoreNew          bool
-	// Findings in all.
+	// Findings in all, with their history.
 	Findings uint64
+	History  *misstepv1.History
 	Fleet    fleetSum
 	// Verdict in one line, and whether it is a good one.
 	Verdict string
@@ -46,6 +47,7 @@ type overviewJSON struct {
 	TrialsASecond  float64 `json:"trials_per_second"`
 	ChecksASecond  float64 `json:"checks_per_second"`
 	Findings       uint64  `json:"findings"`
+	History        raw     `json:"history"`
 	Running        []raw   `json:"running_campaigns"`
 	New            []raw   `json:"new_bugs"`
 	Back           []raw   `json:"back_bugs"`
@@ -90,7 +92,8 @@ func (s *Site) overview(r *http.Request) (*page, error) {
 		template: "overview", title: "Overview", data: o, live: true, csv: o.csv(),
 		json: overviewJSON{
 			Verdict: o.Verdict, TrialsASecond: o.Trials, ChecksASecond: o.Checks, Findings: o.Findings, Running: running,
-			New: raws(o.New), Back: raws(o.Back), Quiet: raws(o.Quiet), Runners: o.Fleet.Runners, RunnersSilent: o.Fleet.NotReady,
+			History: raw{o.History},
+			New:     raws(o.New), Back: raws(o.Back), Quiet: raws(o.Quiet), Runners: o.Fleet.Runners, RunnersSilent: o.Fleet.NotReady,
 			RunnersAside: o.Fleet.SetAside, Slots: o.Fleet.Slots, TrialsUnderWay: o.Fleet.Running,
 		},
 	}, nil
@@ -102,7 +105,7 @@ func (s *Site) addBugs(ctx context.Context, o *overview) error {
 	if err != nil {
 		return err
 	}
-	o.Findings = first.GetTotal()
+	o.Findings, o.History = first.GetTotal(), first.GetHistory()
 	for _, b := range first.GetBugs() {
 		if o.Now.Sub(b.GetFirstSeen().AsTime()) < newWithin {
 			o.New = append(o.New, b)
@@ -159,6 +162,15 @@ func (o *overview) judge() {
 		o.Verdict = "Campaigns wait: no runner takes trials."
 	default:
 		o.Verdict, o.Good = "The hunt works.", true
+	}
+}
+
+// Series are the charts of the history.
+func (o overview) Series() []series {
+	h := o.History
+	return []series{
+		{"new findings", sparkOfCounts(h, h.GetFound(), "new finding")}, {"trials with findings", sparkOfCounts(h, h.GetHits(), "trial")},
+		{"trials", sparkOfCounts(h, h.GetTrials(), "trial")},
 	}
 }
 
