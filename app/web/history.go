@@ -139,8 +139,10 @@ func timelineOf(h *misstepv1.History) timeline {
 		}
 		low, high := interval.Wilson(h.GetHits()[i], tried)
 		most = max(most, high)
-		rate := &misstepv1.FindingRate{Hits: h.GetHits()[i], Trials: tried, Low: low, High: high}
-		c.Rows = append(c.Rows, timelineRow{FindingRate: rate, Begin: periodBegin(h, i), X: math.Round(left + step*(float64(i)+0.5))})
+		c.Rows = append(c.Rows, timelineRow{
+			FindingRate: &misstepv1.FindingRate{Hits: h.GetHits()[i], Trials: tried, Low: low, High: high},
+			Begin:       periodBegin(h, i), X: math.Round(left + step*(float64(i)+0.5)),
+		})
 	}
 	if most == 0 {
 		return timeline{}

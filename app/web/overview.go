@@ -91,10 +91,9 @@ func (s *Site) overview(r *http.Request) (*page, error) {
 	return &page{
 		template: "overview", title: "Overview", data: o, live: true, csv: o.csv(),
 		json: overviewJSON{
-			Verdict: o.Verdict, TrialsASecond: o.Trials, ChecksASecond: o.Checks, Findings: o.Findings, Running: running,
-			History: raw{o.History},
-			New:     raws(o.New), Back: raws(o.Back), Quiet: raws(o.Quiet), Runners: o.Fleet.Runners, RunnersSilent: o.Fleet.NotReady,
-			RunnersAside: o.Fleet.SetAside, Slots: o.Fleet.Slots, TrialsUnderWay: o.Fleet.Running,
+			Verdict: o.Verdict, TrialsASecond: o.Trials, ChecksASecond: o.Checks, Findings: o.Findings, History: raw{o.History},
+			Running: running, New: raws(o.New), Back: raws(o.Back), Quiet: raws(o.Quiet), Runners: o.Fleet.Runners,
+			RunnersSilent: o.Fleet.NotReady, RunnersAside: o.Fleet.SetAside, Slots: o.Fleet.Slots, TrialsUnderWay: o.Fleet.Running,
 		},
 	}, nil
 }
@@ -169,7 +168,8 @@ func (o *overview) judge() {
 func (o overview) Series() []series {
 	h := o.History
 	return []series{
-		{"new findings", sparkOfCounts(h, h.GetFound(), "new finding")}, {"trials with findings", sparkOfCounts(h, h.GetHits(), "trial")},
+		{"new findings", sparkOfCounts(h, h.GetFound(), "new finding")},
+		{"trials with findings", sparkOfCounts(h, h.GetHits(), "trial")},
 		{"trials", sparkOfCounts(h, h.GetTrials(), "trial")},
 	}
 }

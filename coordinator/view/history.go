@@ -29,8 +29,8 @@ var widths = []time.Duration{
 	time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 4 * 7 * 24 * time.Hour,
 }
 
-// periodsOf returns as many of the shortest length as cover all trials. Of a log that is too long even for the greatest length, they
-// cover the end.
+// periodsOf returns periods of the shortest length with which they cover all trials. Of a log that is too long even for the
+// greatest length, they cover the end.
 func periodsOf(log *rates.Log) periods {
 	var first, last uint64
 	for _, t := range log.Tallies {

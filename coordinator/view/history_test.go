@@ -149,8 +149,10 @@ func TestPeriods(t *testing.T) {
 // After a clock was set back trials count where the latest one before them does.
 func TestHistoryOfAClockThatWasSetBack(t *testing.T) {
 	h, _, _, _ := histories(t, []ended{
-		{now, "C1", "gst-asgct", true}, {now.Add(5 * time.Minute), "C1", "gst-asgct", true},
-		{now.Add(-time.Hour), "C1", "gst-asgct", true}, {now.Add(6 * time.Minute), "C1", "gst-asgct", true},
+		{now, "C1", "gst-asgct", true},
+		{now.Add(5 * time.Minute), "C1", "gst-asgct", true},
+		{now.Add(-time.Hour), "C1", "gst-asgct", true},
+		{now.Add(6 * time.Minute), "C1", "gst-asgct", true},
 	})
 	assert.Equal(t, []uint64{1, 0, 0, 0, 0, 2, 1}, h.GetHits())
 }

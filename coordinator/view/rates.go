@@ -10,9 +10,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// addRates fills in the history, and hits and trials of the combinations that the finding's campaigns tried, including those without a hit, which
-// are as informative. All campaigns count, also those that never hit it, or rates would be too high; but only trials that could
-// have shown it, so for a mismatch those that ran its check.
+// addRates fills in the history, and hits and trials of the combinations that the finding's campaigns tried, including those
+// without a hit, which are as informative. All campaigns count, also those that never hit it, or rates would be too high; but only
+// trials that could have shown it, so for a mismatch those that ran its check.
 func (t *trials) addRates(f *misstepv1.Finding) {
 	byKey := map[key]*misstepv1.FindingRate{}
 	var cells []triage.Cell
