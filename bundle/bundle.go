@@ -67,6 +67,9 @@ const (
 	Out = "@OUT@"
 	// Scratch is the folder that the workload may write to.
 	Scratch = "@SCRATCH@"
+	// ClassPath, a word of its own, is the class path of a program whose files are not in the bundle: run.sh takes it from its
+	// user, and says that the words behind it are the program.
+	ClassPath = "@CLASSPATH@"
 )
 
 // Profiler is the folder of the profiler's files in an unpacked bundle.
@@ -95,6 +98,16 @@ type Command struct {
 	Wall time.Duration
 	// MinFeature is the least JDK feature version that the workload runs on; 0 for any.
 	MinFeature int
+	// ExitCode with which the workload ends.
+	ExitCode int
+}
+
+// program returns the main class and the arguments of a program whose files are not in the bundle, nil where they are.
+func (c Command) program() []string {
+	if n := slices.Index(c.Invocation, ClassPath); n >= 0 {
+		return c.Invocation[n+1:]
+	}
+	return nil
 }
 
 // wallSeconds returns Wall in seconds, rounded up, or the default when there is none.

@@ -52,6 +52,8 @@ type report struct {
 	Recording             bool
 	Recorded              bool // in a profiler's recording, which run.sh does not judge
 	RecordingQemu         string
+	// Program is the main class and the arguments of one that is not in the bundle; empty where it is.
+	Program string
 	// Unserved is why there is no standalone test; empty when there is one.
 	Unserved string
 }
@@ -98,6 +100,7 @@ func newReport(c *Contents, shared []File, unserved *standalone.UnservedError, c
 		), Unseen: newUnseen(f), Recording: len(r.GetRecording()) > 0, RecordingQemu: r.GetRecordingQemu(),
 	}
 	data.Recorded = c.Expect.Recorded()
+	data.Program = code(strings.Join(c.Command.program(), " "))
 	if p := r.GetRecipe().GetProfiler(); recipe.HasProfiler(p) {
 		data.Profiler = code(recipe.ProfilerText(p))
 	}

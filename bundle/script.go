@@ -35,6 +35,8 @@ type scriptData struct {
 	ProfilerFlags           []string
 	AgentOptions            string
 	WallSeconds, MinFeature int
+	ExitCode                int
+	Program                 string       // main class and arguments, quoted, of one that is not in the bundle; else empty
 	Shared                  []sharedFile // of the workload, quoted
 	Workload                string       // that they belong to, with its source, quoted
 }
@@ -86,6 +88,10 @@ func script(c *Contents, shared []File) ([]byte, error) {
 		Agent: options != "", Recorded: e.Recorded(), AgentOptions: shellWord(options),
 		Instruments: options != "" && (c.Command.Instruments || c.planned()),
 		WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
+		ExitCode: c.Command.ExitCode,
+	}
+	if program := c.Command.program(); program != nil {
+		data.Program = shellWord(oneLine(strings.Join(program, " ")))
 	}
 	if fresh {
 		data.AgentOptions = seedOption.ReplaceAllString(data.AgentOptions, `seed='"$$seed"'`)
@@ -129,9 +135,9 @@ func script(c *Contents, shared []File) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-var placeholders = map[string]string{Dir: `"$here"`, Out: `"$out"`, Scratch: `"$scratch"`}
+var placeholders = map[string]string{Dir: `"$here"`, Out: `"$out"`, Scratch: `"$scratch"`, ClassPath: `"$classpath"`}
 
-var placeholderPattern = regexp.MustCompile(`@(BUNDLE|OUT|SCRATCH)@`)
+var placeholderPattern = regexp.MustCompile(`@(BUNDLE|OUT|SCRATCH|CLASSPATH)@`)
 
 // shellWord quotes a word for bash and replaces placeholders by the script's variables.
 func shellWord(word string) string {

@@ -61,10 +61,16 @@ func (m Manifest) Invocation(dir string, w *misstepv1.Workload, scratch string) 
 		args = append(args, arguments...)
 		return Invocation{JVMFlags: m.JVMFlags, Args: append(args, benchmark)}, nil
 	}
-	args = append(args,
-		"-Dmisstep.name="+m.Name,
-		"-Dmisstep.repetitions="+count,
-		"-Dmisstep.scratch="+scratch)
+	switch {
+	case m.Harness != HarnessProgram:
+		args = append(args,
+			"-Dmisstep.name="+m.Name,
+			"-Dmisstep.repetitions="+count,
+			"-Dmisstep.scratch="+scratch)
+	case len(files) == 0:
+		return fail(errors.New("its class path is not in the bundle: unpack that, and run its run.sh with MISSTEP_CLASSPATH set " +
+			"to the class path"))
+	}
 	if m.Jar != "" {
 		args = append(args, "-jar", files[0])
 	} else {

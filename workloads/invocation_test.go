@@ -57,6 +57,24 @@ func TestInvocationOfARenaissanceBenchmark(t *testing.T) {
 	}
 }
 
+func TestInvocationOfAProgram(t *testing.T) {
+	dir := folder(t, "name: p\nmain: a.B\nclasspath: [lib]\nharness: program\nexit_code: 7\n")
+	write(t, filepath.Join(dir, "lib", "a", "B.class"), "class")
+	m, err := workloads.Load(dir)
+	require.NoError(t, err)
+	assert.Equal(t, 7, m.ExitCode)
+	scratch := t.TempDir()
+	inv, err := m.Invocation(dir, &misstepv1.Workload{Arguments: []string{"x"}}, scratch)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"-Djava.io.tmpdir=" + scratch, "-cp", filepath.Join(dir, "lib"), "a.B", "x"}, inv.Args)
+
+	dir = folder(t, "name: p\nmain: a.B\nharness: program\n")
+	m, err = workloads.Load(dir)
+	require.NoError(t, err)
+	_, err = m.Invocation(dir, nil, scratch)
+	require.ErrorContains(t, err, "run its run.sh with MISSTEP_CLASSPATH set")
+}
+
 func TestInvocationRefuses(t *testing.T) {
 	dir := folder(t, "name: a\njar: a.jar\n")
 	jar := filepath.Join(dir, "a.jar")

@@ -31,15 +31,20 @@ const (
 // Judge interprets the end of a workload: nil if it verified its result, otherwise its failure. The caller has ruled out that the
 // JVM crashed, hung or was killed. The tails are the last bytes of stdout and stderr; a few KiB suffice.
 func (m Manifest) Judge(exit int, stdoutTail, stderrTail []byte) *misstepv1.ApplicationFailure {
-	if exit != exitVerified {
+	if exit != exitVerified && exit != m.ExitCode {
 		if f := judgeJVM(stdoutTail, stderrTail); f != nil {
 			return f
 		}
 	}
-	if m.Harness == HarnessRenaissance {
+	switch {
+	case m.Harness == HarnessRenaissance:
 		return judgeRenaissance(exit, stdoutTail, stderrTail)
+	case m.Harness != HarnessProgram:
+		return m.judgePlain(exit, stdoutTail, stderrTail)
+	case exit != m.ExitCode:
+		return failure(reasonExitCode, "exit code %d, not %d%s", exit, m.ExitCode, lastWords(stderrTail))
 	}
-	return m.judgePlain(exit, stdoutTail, stderrTail)
+	return nil
 }
 
 func (m Manifest) judgePlain(exit int, stdout, stderr []byte) *misstepv1.ApplicationFailure {

@@ -143,6 +143,14 @@ func TestJudgeRenaissance(t *testing.T) {
 	}
 }
 
+// Of somebody's program only the exit code is known.
+func TestJudgeProgram(t *testing.T) {
+	m := workloads.Manifest{Name: "p", Harness: workloads.HarnessProgram, ExitCode: 1}
+	assert.Nil(t, m.Judge(1, nil, []byte("java.lang.OutOfMemoryError: as always\n")))
+	assert.Equal(t, "exit code 0, not 1: done", m.Judge(0, nil, []byte("done\n")).GetMessage())
+	assert.Equal(t, "start", m.Judge(2, nil, []byte("Error: Could not find or load main class X\n")).GetReason())
+}
+
 // FuzzJudge asserts that a message is always one short line of valid UTF-8, as protobuf requires.
 func FuzzJudge(f *testing.F) {
 	f.Add(1, []byte("a\nb"), []byte("java.lang.Error: \xff\n\tat"))

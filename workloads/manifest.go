@@ -32,6 +32,8 @@ const (
 	HarnessPlain Harness = "plain"
 	// HarnessRenaissance is the launcher of the Renaissance suite.
 	HarnessRenaissance Harness = "renaissance"
+	// HarnessProgram is somebody's program as it is: it ends with the manifest's exit code.
+	HarnessProgram Harness = "program"
 )
 
 // Manifest is the validated content of a workload.yaml. Only Load and Parse return valid ones.
@@ -44,7 +46,8 @@ type Manifest struct {
 	Main string
 	// Jar started with -jar, relative to the folder; empty when Main is set.
 	Jar string
-	// Classpath entries relative to the folder; one that ends in "/*" stands for all jars of that folder, sorted.
+	// Classpath entries relative to the folder; one that ends in "/*" stands for all jars of that folder, sorted. A program of
+	// HarnessProgram may have none: its files are not in the folder, and it cannot be started.
 	Classpath []string
 	// Arguments of the program.
 	Arguments []string
@@ -56,6 +59,8 @@ type Manifest struct {
 	MinFeature int
 	// Harness whose protocol it follows.
 	Harness Harness
+	// ExitCode of a program of HarnessProgram.
+	ExitCode int
 	// NeedsCompiler reports whether it needs the JDK's javac (module jdk.compiler).
 	NeedsCompiler bool
 	// Calibration names the known bug that the workload is designed to show, empty for an ordinary one.

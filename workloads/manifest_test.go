@@ -57,6 +57,7 @@ func TestParseNamesLineFieldAndRemedy(t *testing.T) {
 		{"main missing", "name: a", "w.yaml: field main: is missing"},
 		{"main is a path", "name: a\nmain: a/B.class", "w.yaml:2: field main: want a class name with dots"},
 		{"main and jar", start + "jar: a.jar", "w.yaml:4: field jar: excludes main (line 2)"},
+		{"exit code", start + "exit_code: 3", "w.yaml:4: field exit_code: is for the harness program"},
 		{"class path missing", "name: a\nmain: a.B", "w.yaml:2: field classpath: is missing"},
 		{
 			"class path climbs", "name: a\nmain: a.B\nclasspath:\n- lib/a.jar\n- ../b.jar",
@@ -77,7 +78,7 @@ func TestParseNamesLineFieldAndRemedy(t *testing.T) {
 		{"min_feature old", start + "min_feature: 7", "w.yaml:4: field min_feature: want an integer from 8"},
 		{"flag", start + "jvm_flags: [Xmx1g]", "w.yaml:4: field jvm_flags: want a flag of the JVM"},
 		{"flag -cp", start + "jvm_flags: [-cp]", "w.yaml:4: field jvm_flags: want a flag of the JVM"},
-		{"harness", start + "harness: junit", "w.yaml:4: field harness: want plain or renaissance"},
+		{"harness", start + "harness: junit", "w.yaml:4: field harness: want plain, renaissance or program"},
 		{"renaissance without jar", start + "harness: renaissance", "w.yaml:4: field jar: is missing; the renaissance harness"},
 		{"needs_compiler", start + "needs_compiler: 3", "w.yaml:4: field needs_compiler: want true or false"},
 		{"alias", "name: &a a\ndescription: *a", "w.yaml:2: field description: want a string; got an alias"},

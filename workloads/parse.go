@@ -3,6 +3,7 @@ package workloads
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sort"
 	"strconv"
 	"strings"
@@ -80,10 +81,14 @@ var fields = map[string]field{
 			return err
 		}
 		switch m.Harness = Harness(s); m.Harness {
-		case HarnessPlain, HarnessRenaissance:
+		case HarnessPlain, HarnessRenaissance, HarnessProgram:
 			return nil
 		}
-		return fmt.Errorf("want plain or renaissance; got %q", clip(s, 80))
+		return fmt.Errorf("want plain, renaissance or program; got %q", clip(s, 80))
+	},
+	"exit_code": func(m *Manifest, v *yaml.Node) (err error) {
+		m.ExitCode, err = integer(v, 0, math.MaxUint8)
+		return err
 	},
 	"needs_compiler": func(m *Manifest, v *yaml.Node) error {
 		if v.Kind != yaml.ScalarNode || v.Tag != "!!bool" {
@@ -143,7 +148,9 @@ func Parse(data []byte, file string) (Manifest, error) {
 		return fail(0, "main", "is missing; give the main class, or jar for a jar that is started with -jar")
 	case m.Main != "" && m.Jar != "":
 		return fail(lines["jar"], "jar", "excludes main (line %d); keep one of them", lines["main"])
-	case m.Main != "" && len(m.Classpath) == 0:
+	case m.ExitCode != 0 && m.Harness != HarnessProgram:
+		return fail(lines["exit_code"], "exit_code", "is for the harness program; remove it")
+	case m.Main != "" && len(m.Classpath) == 0 && m.Harness != HarnessProgram:
 		return fail(lines["main"], "classpath", "is missing; list the jars, such as [\"lib/*\"]")
 	case m.Jar != "" && len(m.Classpath) > 0:
 		return fail(lines["classpath"], "classpath", "has no effect with jar; remove it")

@@ -100,17 +100,6 @@ func (w Writer) Reproducer(ctx context.Context, reproducer *misstepv1.Reproducer
 		Workload:   workload, WorkloadSource: w.source(recipe.GetWorkload()),
 		Agent: artefacts.Dir, Evidence: w.Station.Blobs, Command: command, Recording: recording,
 	}
-	profiler, err := os.MkdirTemp("", "misstep-bundle-")
-	if err != nil {
-		return fmt.Errorf("make folder for the profiler's files: %w", err)
-	}
-	defer os.RemoveAll(profiler)
-	switch has, err := jvm.BundleProfiler(recipe, w.Installation.Profilers(), profiler); {
-	case err != nil:
-		return err
-	case has:
-		contents.Profiler = profiler
-	}
 	if !w.Embed {
 		contents.Shared = beside{filepath.Join(filepath.Dir(path), bundle.SharedDir)}
 	}
@@ -121,16 +110,32 @@ func (w Writer) Reproducer(ctx context.Context, reproducer *misstepv1.Reproducer
 		}
 		contents.Reproducer.RecordingQemu = recorded.QEMU
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("make folder of bundle: %w", err)
-	}
-	if err := atomicfile.WriteWith(path, func(out io.Writer) error { return bundle.Write(ctx, out, contents) }); err != nil {
+	if err := Write(ctx, path, w.Installation.Profilers(), contents); err != nil {
 		return err
 	}
 	if w.SigningKey == "" {
 		return nil
 	}
 	return Sign(path, w.SigningKey)
+}
+
+// Write writes a bundle to path, with the files of its recipe's profiler; libraries is the folder of the profilers' libraries.
+func Write(ctx context.Context, path, libraries string, contents bundle.Contents) error {
+	profiler, err := os.MkdirTemp("", "misstep-bundle-")
+	if err != nil {
+		return fmt.Errorf("make folder for the profiler's files: %w", err)
+	}
+	defer os.RemoveAll(profiler)
+	switch has, err := jvm.BundleProfiler(contents.Reproducer.GetRecipe(), libraries, profiler); {
+	case err != nil:
+		return err
+	case has:
+		contents.Profiler = profiler
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make folder of bundle: %w", err)
+	}
+	return atomicfile.WriteWith(path, func(out io.Writer) error { return bundle.Write(ctx, out, contents) })
 }
 
 // source is where the catalogue has a workload from; it is empty for one that the catalogue has not.

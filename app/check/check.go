@@ -30,7 +30,8 @@ type Options struct {
 	// Budget is the share of a thread's CPU time that its entry checks may take, 0 for their share of method entries.
 	Budget float64
 	// For is the time after which the program is asked to end, by SIGTERM; 0 for never.
-	For time.Duration
+	For      time.Duration
+	Bundling Bundling
 	// Out is a folder, new or empty, for what was observed; empty for a temporary one.
 	Out string
 	// Stdin, Stdout and Stderr are the program's.
@@ -56,6 +57,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			"or check every JVM that it starts with --all-jvms", o.Command[0])
 	}
 	feature, build, err := describe(ctx, o.Installation, home)
+	if err != nil {
+		return nil, err
+	}
+	bundler, err := o.bundler()
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +107,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if status, err := agent.ReadStatus(filepath.Join(dir, jvm.AgentDir, jvm.StatusFile)); err == nil {
 		all.observe(status)
 	} // else the JVM ended before the agent had started, and the outcome says so
+	if bundler != nil {
+		bundler.write(ctx, executor, side, outcome, all)
+	}
 	return all, nil
 }
 

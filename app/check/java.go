@@ -100,13 +100,19 @@ var valued = []string{
 	"--describe-module",
 }
 
-// flagsOf returns the JVM's options among the arguments of java, which end before -jar, -m or the name of the main class. An option
-// and its value are one element, joined by "=".
-func flagsOf(args []string) (flags []string) {
+// flagsOf returns the JVM's options among the arguments of java.
+func flagsOf(args []string) []string {
+	flags, _ := splitFlags(args)
+	return flags
+}
+
+// splitFlags returns the JVM's options among the arguments of java, which end before -jar, -m or the name of the main class, and
+// the arguments from there on. An option and its value are one element, joined by "=".
+func splitFlags(args []string) (flags, rest []string) {
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
 		case a == "-jar" || a == "-m" || a == "--module":
-			return flags
+			return flags, args[i:]
 		case slices.Contains(valued, a) && i+1 < len(args):
 			i++
 			flags = append(flags, a+"="+args[i])
@@ -114,8 +120,8 @@ func flagsOf(args []string) (flags []string) {
 			flags = append(flags, a)
 		case strings.HasPrefix(a, "@"): // a file of arguments: what is in it the launcher reads
 		default:
-			return flags
+			return flags, args[i:]
 		}
 	}
-	return flags
+	return flags, nil
 }

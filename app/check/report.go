@@ -41,6 +41,8 @@ type Report struct {
 	Bugs []Bug `json:"bugs"`
 	// JVMs are those that the command started, where it may have started several; all else is then the sum of theirs.
 	JVMs []*Report `json:"jvms,omitempty"`
+	// Bundles were written of the findings.
+	Bundles []Bundle `json:"bundles,omitempty"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
 }

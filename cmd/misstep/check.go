@@ -34,23 +34,26 @@ func (s *shareFlag) UnmarshalText(text []byte) error {
 const defaultBudget = 0.05
 
 type checkCommand struct {
-	Profiler profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler" xor:"pid-profiler"`
-	Checks   []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
-	Light    bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude,leaves"`
-	AllJVMs  bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"of,all-budget,all-ratio,all-include,all-exclude,all-leaves"`
-	PID      int           `name:"pid" within:"[1,)" help:"Check the JVM of this process, which runs already, until --for is over or Ctrl-C; it continues. Instruments nothing, and takes no command." placeholder:"PID" xor:"of,pid-budget,pid-ratio,pid-include,pid-exclude,pid-leaves,pid-profiler"`
-	Budget   *shareFlag    `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 2% (default: 5%); 0 leaves them their share of entries, whatever that costs." placeholder:"SHARE" xor:"budget,all-budget,pid-budget"`
-	Ratio    float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio,pid-ratio"`
-	Include  []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include,pid-include"`
-	Exclude  []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude,pid-exclude"`
-	NoLeaves bool          `help:"Leave out methods that call nothing and loop nowhere: cheaper where those are many." xor:"leaves,all-leaves,pid-leaves"`
-	Interval time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
-	Seed     uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
-	For      time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time; with --pid, end the check." placeholder:"DURATION"`
-	Out      string        `help:"Keep what was observed in this folder, new or empty." type:"path" placeholder:"DIR"`
-	FailOn   string        `help:"Exit with code 121 when there is a finding, or new: one that is no known bug; and with 122 when nothing was proved. Only where the program itself returned 0." enum:",finding,new" default:"" placeholder:"finding|new"`
-	JSON     bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, profiles, bugs, notes, …}."`
-	Command  []string      `arg:"" optional:"" passthrough:"" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
+	Profiler      profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler" xor:"pid-profiler"`
+	Checks        []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
+	Light         bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude,leaves"`
+	AllJVMs       bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"of,all-budget,all-ratio,all-include,all-exclude,all-leaves,all-bundle"`
+	PID           int           `name:"pid" within:"[1,)" help:"Check the JVM of this process, which runs already, until --for is over or Ctrl-C; it continues. Instruments nothing, and takes no command." placeholder:"PID" xor:"of,pid-budget,pid-ratio,pid-include,pid-exclude,pid-leaves,pid-profiler,pid-bundle"`
+	Budget        *shareFlag    `within:"any" help:"Share of each thread's CPU time that checks at method entries may take, such as 2% (default: 5%); 0 leaves them their share of entries, whatever that costs." placeholder:"SHARE" xor:"budget,all-budget,pid-budget"`
+	Ratio         float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio,pid-ratio"`
+	Include       []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include,pid-include"`
+	Exclude       []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude,pid-exclude"`
+	NoLeaves      bool          `help:"Leave out methods that call nothing and loop nowhere: cheaper where those are many." xor:"leaves,all-leaves,pid-leaves"`
+	Interval      time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
+	Seed          uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
+	For           time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time; with --pid, end the check." placeholder:"DURATION"`
+	Out           string        `help:"Keep what was observed in this folder, new or empty." type:"path" placeholder:"DIR"`
+	Bundle        string        `help:"Write a bundle of each finding into this folder: its run.sh repeats the finding on any JDK. The program's own files are not in it." type:"path" placeholder:"DIR" xor:"all-bundle,pid-bundle"`
+	WithClasspath bool          `help:"Put the files of the program's class path into each bundle."`
+	BundleLimit   sizeFlag      `within:"[1,)" help:"Size of the largest class path that goes into a bundle." default:"256MiB" placeholder:"SIZE"`
+	FailOn        string        `help:"Exit with code 121 when there is a finding, or new: one that is no known bug; and with 122 when nothing was proved. Only where the program itself returned 0." enum:",finding,new" default:"" placeholder:"finding|new"`
+	JSON          bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, profiles, bugs, notes, …}."`
+	Command       []string      `arg:"" optional:"" passthrough:"" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
 }
 
 // Help is shown below the command's usage.
@@ -73,9 +76,13 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	case c.PID > 0:
 		run = func(ctx context.Context, o check.Options) (*check.Report, error) { return check.RunIn(ctx, o, c.PID) }
 	}
+	if c.WithClasspath && c.Bundle == "" {
+		return &exitError{code: exitOwn, err: errors.New("--with-classpath: name the folder of the bundles by --bundle")}
+	}
 	report, err := run(ctx, check.Options{
 		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: c.budget(),
-		For: c.For, Out: c.Out, Stdin: os.Stdin, Stdout: e.stdout, Stderr: e.stderr, Logger: e.warnings(),
+		Bundling: check.Bundling{Dir: c.Bundle, WithClassPath: c.WithClasspath, Limit: int64(c.BundleLimit)},
+		For:      c.For, Out: c.Out, Stdin: os.Stdin, Stdout: e.stdout, Stderr: e.stderr, Logger: e.warnings(),
 	})
 	if err != nil {
 		code := exitOwn

@@ -56,6 +56,9 @@ func renderCheck(w io.Writer, r *check.Report) {
 		}
 	}
 	renderSpoiling(w, r)
+	for _, b := range r.Bundles {
+		fmt.Fprintln(w, b)
+	}
 	for _, note := range r.Notes {
 		for _, line := range wrap(note, "note: ", "      ", width) {
 			fmt.Fprintln(w, line)

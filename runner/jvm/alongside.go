@@ -137,3 +137,11 @@ func (e *Executor) Examine(ctx context.Context, a Alongside, ended process.Resul
 	}
 	return outcome, t.conclude(outcome, damaged)
 }
+
+// KeepEvidence puts what explains an outcome of Examine into the executor's corpus and lists it in the outcome, which it bounds as
+// a trial's.
+func (e *Executor) KeepEvidence(ctx context.Context, a Alongside, outcome *misstepv1.Outcome) error {
+	t := e.alongside(a)
+	t.readStatus()
+	return t.keepEvidence(ctx, outcome)
+}

@@ -21,16 +21,23 @@ func BundleCommand(r *misstepv1.Recipe, workload string, manifest workloads.Mani
 	if err != nil {
 		return bundle.Command{}, err
 	}
+	command, err := BundleCommandOf(r, invocation)
+	if err != nil {
+		return bundle.Command{}, err
+	}
 	scratch, err := filepath.Abs(bundle.Scratch) // as Invocation made it
 	if err != nil {
 		return bundle.Command{}, fmt.Errorf("absolute path of %s: %w", bundle.Scratch, err)
 	}
-	command := bundle.Command{
-		JVMFlags:   flags(r, invocation),
-		Only:       r.GetInstrumentation().GetOnly(),
-		Invocation: bundle.Relocate(invocation.Args, workload, scratch),
-		Wall:       recipe.Wall(r),
-		MinFeature: manifest.MinFeature,
+	command.Invocation = bundle.Relocate(invocation.Args, workload, scratch)
+	command.MinFeature, command.ExitCode = manifest.MinFeature, manifest.ExitCode
+	return command, nil
+}
+
+// BundleCommandOf is BundleCommand for an invocation that has the placeholders already.
+func BundleCommandOf(r *misstepv1.Recipe, invocation workloads.Invocation) (command bundle.Command, err error) {
+	command = bundle.Command{
+		JVMFlags: flags(r, invocation), Only: r.GetInstrumentation().GetOnly(), Invocation: invocation.Args, Wall: recipe.Wall(r),
 	}
 	if err := bundleProfiler(r, &command); err != nil {
 		return bundle.Command{}, err

@@ -63,7 +63,9 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 	for _, dir := range t.folders()[1:] {
 		folders = append(folders, t.path(dir))
 	}
-	t.exhibit("command.sh", script(t.java(), t.args, t.written, folders...))
+	if len(t.args) > 0 { // else somebody else has started the JVM
+		t.exhibit("command.sh", script(t.java(), t.args, t.written, folders...))
+	}
 	if bound > maxQuiet {
 		if err := t.keepMethods(); err != nil {
 			return err

@@ -1,0 +1,245 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"misstep/agent"
+	"misstep/app/bundles"
+	"misstep/bundle"
+	"misstep/coordinator/triage"
+	"misstep/corpus/memory"
+	"misstep/corpus/tree"
+	"misstep/known"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/jvm"
+	"misstep/workloads"
+)
+
+// Bundling says which bundles a check writes.
+type Bundling struct {
+	// Dir is the folder for one bundle of each finding; empty writes none.
+	Dir string
+	// WithClassPath puts the files of the program's class path, at most Limit bytes, into each.
+	WithClassPath bool
+	Limit         int64
+}
+
+// maxBundles bounds the bundles of one check.
+const maxBundles = 16
+
+// Bundle is a bundle that was written.
+type Bundle struct {
+	Finding string `json:"finding"`
+	File    string `json:"file"`
+	Bytes   int64  `json:"bytes"`
+}
+
+// bundler writes the bundles of one program's findings.
+type bundler struct {
+	Options
+	launch
+	files  []classFile
+	inside []string // class path in the bundle
+}
+
+// bundler finds out whether the program can be bundled; it is nil where no bundle is asked for.
+func (o Options) bundler() (*bundler, error) {
+	if o.Bundling.Dir == "" {
+		return nil, nil
+	}
+	l, err := launchOf(o.Command[1:], os.Getenv("CLASSPATH"))
+	if err != nil {
+		return nil, err
+	}
+	b := &bundler{Options: o, launch: l}
+	if o.Bundling.WithClassPath {
+		if b.files, b.inside, err = classFilesOf(l, o.Bundling.Limit); err != nil {
+			return nil, err
+		}
+	}
+	_, err = b.manifest(0)
+	return b, err
+}
+
+// manifest describes the program as a workload that ends with an exit code.
+func (b *bundler) manifest(exit int) ([]byte, error) {
+	fields := map[string]any{"name": b.name(), "harness": workloads.HarnessProgram, "exit_code": exit}
+	if b.jar != "" && len(b.inside) > 0 {
+		fields["jar"] = b.inside[0]
+	} else {
+		fields["main"] = b.main
+	}
+	if b.jar == "" && len(b.inside) > 0 {
+		fields["classpath"] = b.inside
+	}
+	text, err := yaml.Marshal(fields)
+	if err == nil {
+		_, err = workloads.Parse(text, workloads.ManifestFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--bundle: this program cannot be bundled: %w", err)
+	}
+	return text, nil
+}
+
+var notName = regexp.MustCompile(`[^a-z0-9._-]+`)
+
+// name of the workload: that of the jar, else of the main class.
+func (b *bundler) name() string {
+	name := b.main[strings.LastIndexByte(b.main, '.')+1:]
+	if b.jar != "" {
+		name = filepath.Base(b.jar)
+	}
+	const most = 60
+	name = strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "-"), "._-")
+	return "p-" + name[:min(len(name), most)]
+}
+
+// write writes a bundle of each finding of an outcome. What prevents that is a note: the report is worth having all the same.
+func (b *bundler) write(ctx context.Context, e *jvm.Executor, side jvm.Alongside, o *misstepv1.Outcome, r *Report) {
+	if !r.Found() {
+		return
+	}
+	if err := b.writeAll(ctx, e, side, o, r); err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("findings without a bundle: %v", err))
+	}
+}
+
+// writeAll writes the bundles, those of the most frequent bugs first.
+func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongside, o *misstepv1.Outcome, r *Report) error {
+	dir, err := os.MkdirTemp("", "misstep-check-bundle-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the bundle's files: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := copyFiles(b.files, dir); err != nil {
+		return err
+	}
+	text, err := b.manifest(max(int(o.GetExitCode()), 0))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, workloads.ManifestFile), text, 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	blobs := memory.New()
+	e.Corpus = blobs
+	o = proto.CloneOf(o)
+	if err := e.KeepEvidence(ctx, side, o); err != nil {
+		return err
+	}
+	recipe, err := b.recipe(side.Recipe, e.Agent, dir, o.GetWall().AsDuration())
+	if err != nil {
+		return err
+	}
+	command, err := b.command(recipe, dir)
+	if err != nil {
+		return err
+	}
+	hits := map[string]triage.Hit{}
+	for _, h := range triage.Triage(o) {
+		hits[h.ID] = h
+	}
+	for _, id := range findings(r) {
+		h, ok := hits[id]
+		switch {
+		case !ok: // the bounds of the evidence left it out
+			r.Notes = append(r.Notes, fmt.Sprintf("finding %s has no bundle: there are too many kinds of mismatch", id))
+			continue
+		case len(r.Bundles) == maxBundles:
+			r.Notes = append(r.Notes, fmt.Sprintf("only %d of %d findings have a bundle, those of the most frequent bugs",
+				maxBundles, len(hits)))
+			return nil
+		}
+		finding := findingOf(h, o, recipe)
+		path := filepath.Join(b.Bundling.Dir, id+".zip")
+		err := bundles.Write(ctx, path, b.Installation.Profilers(), bundle.Contents{
+			Reproducer: &misstepv1.Reproducer{Finding: finding, Recipe: recipe, Evidence: o.GetEvidence()},
+			Workload:   dir, Agent: e.Agent.Dir, Evidence: blobs, Command: command,
+		})
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("look at the bundle: %w", err)
+		}
+		r.Bundles = append(r.Bundles, Bundle{Finding: id, File: path, Bytes: info.Size()})
+	}
+	return nil
+}
+
+// findings lists a report's findings, those of the most frequent bugs first.
+func findings(r *Report) (ids []string) {
+	for _, bug := range r.Bugs {
+		ids = append(ids, bug.Findings...)
+	}
+	return ids
+}
+
+func findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
+	now := timestamppb.Now()
+	f := &misstepv1.Finding{
+		Id: h.ID, Signature: h.Signature, Title: h.Title, Hits: 1, FirstSeen: now, LastSeen: now, Example: o, ExampleRecipe: recipe,
+	}
+	if labels := triage.KnownAs(known.Default(), h.Signature, recipe.GetJdk()); len(labels) > 0 {
+		f.KnownAs = labels[0]
+	}
+	f.Example = bundles.Example(f)
+	return f
+}
+
+// recipe is what the bundle repeats: what was checked, with the program in the folder dir as its workload. It ran for wall.
+func (b *bundler) recipe(of *misstepv1.Recipe, a agent.Artefacts, dir string, wall time.Duration) (*misstepv1.Recipe, error) {
+	files, err := tree.Scan(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := proto.CloneOf(of)
+	r.Workload = &misstepv1.Workload{Name: b.name(), Digest: files.Digest().String(), Arguments: b.arguments}
+	r.JvmFlags, r.AgentDigest = b.flags, a.Digest
+	if wall = 4*wall + time.Minute; b.For > 0 {
+		wall = b.For // it does not end by itself
+	}
+	r.Limits = &misstepv1.Limits{Wall: durationpb.New(wall)}
+	if _, catalogued := b.Installation.JDKByDigest(r.GetJdk().GetDigest()); !catalogued {
+		r.Jdk.Digest = "" // it is no tree's
+	}
+	return r, nil
+}
+
+// command is how run.sh starts the program in the folder dir.
+func (b *bundler) command(r *misstepv1.Recipe, dir string) (command bundle.Command, err error) {
+	if len(b.inside) > 0 {
+		var manifest workloads.Manifest
+		if manifest, err = workloads.Load(dir); err != nil {
+			return command, err
+		}
+		command, err = jvm.BundleCommand(r, dir, manifest)
+	} else {
+		command, err = jvm.BundleCommandOf(r, workloads.Invocation{
+			Args: append([]string{"-cp", bundle.ClassPath, b.main}, b.arguments...),
+		})
+	}
+	if command.Instruments && b.Budget > 0 {
+		command.AgentOptions += fmt.Sprintf(",budget=%g", b.Budget)
+	}
+	return command, err
+}
+
+// String says what was written.
+func (b Bundle) String() string {
+	return fmt.Sprintf("bundle of %s: %s (%s)", b.Finding, b.File, humanize.IBytes(uint64(b.Bytes)))
+}
