@@ -13,6 +13,10 @@ import (
 // FileAbout is the name of the file in the agent's folder that says which JVM the agent was in (out_folder.h).
 const FileAbout = "jvm.txt"
 
+// FileOwner is the name of the file there that who attaches the agent to a running JVM keeps locked: once the lock (flock) is gone,
+// the agent ends (owner.h).
+const FileOwner = "owner.lock"
+
 // maxAbout bounds what is read of it, in bytes: a command line may be long.
 const maxAbout = 1 << 20
 

@@ -40,17 +40,19 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 		return nil, err
 	}
 	began := time.Now()
-	if err := e.Attach(ctx, r, pid, dir); err != nil {
+	attached, err := e.Attach(ctx, r, pid, dir)
+	if err != nil {
 		return nil, err
 	}
+	defer attached.Close()
 	ended := of.await(ctx, o.For)
 	ctx = context.WithoutCancel(ctx) // what it left is examined, whatever ended it
 	if !ended {
-		err = jvm.Detach(ctx, pid, dir)
+		err = attached.Detach(ctx)
 		ended = of.ended()
 	}
 	if err != nil && !ended {
-		return nil, fmt.Errorf("end the agent in JVM %d, which continues with it: %w", pid, err)
+		return nil, fmt.Errorf("wait for the end of the agent in JVM %d: %w", pid, err)
 	}
 	p := program{began: began, folder: of.folder}
 	if err := p.collectErrorFile(of.flags, pid, dir); err != nil {

@@ -3,8 +3,11 @@ package check
 import (
 	"bufio"
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/agent"
+	"misstep/app/local"
 	"misstep/internal/testenv"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -86,6 +90,49 @@ func silent(t *testing.T, out string) bool {
 	before := sent()
 	time.Sleep(300 * time.Millisecond) // sixty intervals
 	return sent() == before
+}
+
+// TestMain checks the JVM of a process, without an end, when this program is called for that.
+func TestMain(m *testing.M) {
+	if pid, err := strconv.Atoi(os.Getenv("CHECK_PID")); err == nil {
+		o := Options{
+			Installation: local.Installation{Home: os.Getenv("CHECK_HOME"), AgentDir: os.Getenv("CHECK_AGENT")},
+			Selection:    Selection{Seed: 1}, Out: os.Getenv("CHECK_OUT"),
+		}
+		_, err := RunIn(context.Background(), o, pid)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// A misstep that is killed leaves no agent at work: it ends by itself, and the JVM can be checked again.
+func TestAgentEndsWithItsOwner(t *testing.T) {
+	pid, _ := started(t, "jdk25")
+	o, _, _ := options(t)
+	out := filepath.Join(t.TempDir(), "out")
+	owner := exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), "CHECK_PID="+strconv.Itoa(pid), "CHECK_HOME="+o.Installation.Home,
+		"CHECK_AGENT="+o.Installation.AgentDir, "CHECK_OUT="+out)
+	owner.Stderr = os.Stderr
+	require.NoError(t, owner.Start())
+	status := func() agent.Status {
+		s, _ := agent.ReadStatus(filepath.Join(out, jvm.AgentDir, jvm.StatusFile)) // none until it has begun
+		return s
+	}
+	require.Eventually(t, func() bool { return status().Answered > 0 }, time.Minute, 10*time.Millisecond)
+	require.False(t, status().Ended)
+	require.NoError(t, owner.Process.Kill())
+	_ = owner.Wait()
+	require.Eventually(t, func() bool { return status().Ended }, time.Minute, 10*time.Millisecond)
+	assert.True(t, silent(t, out), "it samples after its end")
+	o.For, o.Interval = time.Second, 5*time.Millisecond
+	r, err := RunIn(t.Context(), o, pid)
+	require.NoError(t, err)
+	assert.True(t, r.Proved(), "%+v", r)
+	left, err := Left(t.Context(), o.Installation, out, nil)
+	require.NoError(t, err)
+	assert.True(t, left.Proved(), "%+v", left)
 }
 
 // Ctrl-C ends the check and not the program; a JVM that ends itself is reported, with what was found until then.

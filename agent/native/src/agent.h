@@ -11,6 +11,7 @@
 //   entry_engine, sample_engine, bracket_engine, liveness_engine,
 //   tap_engine                                                       one for each kind of check (engine.h)
 //   sampler, judge                                                   the threads that run the engines
+//   owner                                                            a thread that waits for the end of who attached it
 //   agent; callbacks, natives, on_load                               functions that the JVM calls
 #pragma once
 

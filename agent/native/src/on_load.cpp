@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include "handler.h"
 #include "log.h"
 #include "out_folder.h"
+#include "owner.h"
 #include "publisher.h"
 
 namespace misstep {
@@ -198,11 +200,30 @@ std::string CatchUp(Agent* a, JNIEnv* env) {
   return error;
 }
 
-// Ends what CatchUp and EnableEvents have begun. The JVM keeps the library.
-void Stop(JNIEnv* env) {
+// Ends what CatchUp and EnableEvents have begun, once. The JVM keeps the library. Returns false if it has ended
+// already.
+bool Stop(JNIEnv* env) {
+  static std::atomic<bool> stopping = false;
+  if (agent->Ended() || stopping.exchange(true)) return false;
   EndAgent(env);
   for (const jvmtiEvent event : kEvents) agent->jvmti->SetEventNotificationMode(JVMTI_DISABLE, event, nullptr);
   ReleaseSignal(*agent);
+  return true;
+}
+
+// Ends the agent when nobody is left to do it: misstep was killed.
+void StopAlone() {
+  if (agent->Ended()) return;
+  Threads::ExcludeThisThread();
+  JNIEnv* env = nullptr;
+  char name[] = "misstep-owner";
+  JavaVMAttachArgs arguments = {JNI_VERSION_1_6, name, nullptr};
+  MaySafepoint();
+  if (agent->vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), &arguments) != JNI_OK) return;
+  Log("the misstep that attached the agent has ended: so does the agent");
+  Stop(env);
+  MaySafepoint();
+  agent->vm->DetachCurrentThread();
 }
 
 // Begins or ends the agent in a JVM that runs.
@@ -211,17 +232,19 @@ std::string Attach(JavaVM* vm, const char* text) {
   if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK)
     return "the attaching thread is not the JVM's";
   if (text != nullptr && std::string_view(text) == kStop) {
-    if (agent == nullptr || agent->Ended()) return "the agent does not run";
-    Stop(env);
-    return "";
+    return agent != nullptr && Stop(env) ? "" : "the agent does not run";
   }
   if (agent != nullptr) return "the agent is in this JVM already: load a copy of its library";
   Options wanted;
   if (ParseOptions(text != nullptr ? text : "", &wanted).empty() && NeedsMethods(wanted)) {
     return "a JVM that runs cannot be instrumented: only asgct-gst-bracket, edges and liveness can be checked";
   }
-  const std::string error = Start(vm, text);
-  return error.empty() ? CatchUp(agent, env) : error;
+  std::string error = Start(vm, text);
+  if (error.empty()) error = CatchUp(agent, env);
+  if (!error.empty()) return error;
+  error = AwaitOwnersEnd(agent->options.out + "/owner.lock", StopAlone);
+  if (!error.empty()) Stop(env);
+  return error;
 }
 
 // Where an error is not printed among what somebody's program prints: in the log, if there is a folder for it.
