@@ -66,8 +66,8 @@ func (c claim) on(ctx context.Context, p place) error {
 			return err
 		}
 	}
-	if !c.known {
-		return notOwned(p, "are of a store that is not known", c.owner)
+	if !c.known { // another process on the same store may have noted it since, and put blobs there
+		return c.check(ctx, p)
 	}
 	err = p.write(ctx, ownerLine+c.id+" "+c.where+"\n", false)
 	if errors.Is(err, fs.ErrExist) { // another process was faster; it may be on the same store
