@@ -271,11 +271,13 @@ func (s *Store) AddName(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// Empty reports whether there is nothing below PREFIX.
+// Empty reports whether there is nothing below PREFIX but what a process that opens it tries.
 func (s *Store) Empty(ctx context.Context) (bool, error) {
 	under := minio.ListObjectsOptions{Prefix: s.key("") + slash(s.prefix), Recursive: true, MaxKeys: 1}
 	for object := range s.client.ListObjectsIter(ctx, s.bucket, under) {
-		return false, object.Err
+		if object.Err != nil || !strings.HasPrefix(object.Key, s.key(probeDir)+"/") {
+			return false, object.Err
+		}
 	}
 	return true, ctx.Err()
 }

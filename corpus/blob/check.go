@@ -20,6 +20,9 @@ import (
 // checkTime bounds CheckSigned.
 const checkTime = 30 * time.Second
 
+// probeDir below the prefix has the objects of CheckSigned, which are no blobs: others may look whether there are any.
+const probeDir = "probe"
+
 // CheckSigned tries whether the object store honours what SignWrite signs. If it does not, whoever holds a signed request could
 // store other bytes than were announced, and the error says so.
 func (s *Store) CheckSigned(ctx context.Context) error {
@@ -34,13 +37,13 @@ func (s *Store) CheckSigned(ctx context.Context) error {
 func (s *Store) checkSigned(ctx context.Context) (err error) {
 	name := rand.Text()
 	right, wrong := []byte("right "+name), []byte("wrong "+name)
-	digest := corpus.DigestBytes(right)
+	digest, key := corpus.DigestBytes(right), s.key(probeDir+"/"+name)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTime)
 		defer cancel()
-		err = errors.Join(err, explained(s.client.RemoveObject(ctx, s.bucket, s.blobKey(digest), minio.RemoveObjectOptions{})))
+		err = errors.Join(err, explained(s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{})))
 	}()
-	signed, err := s.signWrite(ctx, digest, int64(len(right)))
+	signed, err := s.signWrite(ctx, key, digest, int64(len(right)))
 	if err != nil {
 		return err
 	}

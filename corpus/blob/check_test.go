@@ -4,10 +4,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"misstep/internal/proxy/objects"
@@ -27,6 +30,37 @@ func TestAStoreThatTakesAnythingIsFoundOut(t *testing.T) {
 		store := open(t, testenv.S3{Endpoint: careless.URL, Bucket: "careless", AccessKey: "a", SecretKey: "s"}, "")
 		require.ErrorContains(t, store.CheckSigned(t.Context()), "accepts bytes that do not have the signed SHA-256", name)
 		careless.Close()
+	}
+}
+
+// What the check stores is no blob: while one process checks, another that looks finds none, with or without a prefix.
+func TestAStoreThatIsCheckedIsEmpty(t *testing.T) {
+	s := testenv.StartS3(t)
+	target, err := url.Parse(s.Endpoint)
+	require.NoError(t, err)
+	for _, prefix := range []string{"", "a/b"} {
+		observer := open(t, s, prefix)
+		var looks atomic.Int64
+		forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host // and Host stays, which is signed
+		}}
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete { // what it has stored is still there
+				looks.Add(1)
+				empty, err := observer.Empty(r.Context())
+				assert.NoError(t, err)
+				assert.True(t, empty, "below %q", prefix)
+				names, err := observer.List(r.Context(), "probe")
+				assert.NoError(t, err)
+				assert.Len(t, names, 1)
+			}
+			forward.ServeHTTP(w, r)
+		}))
+		at := s
+		at.Endpoint = front.URL
+		require.NoError(t, open(t, at, prefix).CheckSigned(t.Context()))
+		require.EqualValues(t, 1, looks.Load())
+		front.Close()
 	}
 }
 

@@ -25,7 +25,7 @@ func (s *Store) SignRead(ctx context.Context, digest corpus.Digest) (corpus.Sign
 	if err != nil {
 		return corpus.SignedRequest{}, fmt.Errorf("look up blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
-	return s.sign(ctx, http.MethodGet, digest, info.Size, nil)
+	return s.sign(ctx, http.MethodGet, s.blobKey(digest), info.Size, nil)
 }
 
 // replaced is how long an object may be absent while a writer replaces it with the same bytes: servers that keep objects as files
@@ -66,15 +66,15 @@ func (s *Store) SignWrite(ctx context.Context, digest corpus.Digest, size int64)
 	case !notThere(err):
 		return corpus.SignedRequest{}, fmt.Errorf("look up blob %s in bucket %s: %w", digest, s.bucket, explained(err))
 	}
-	return s.signWrite(ctx, digest, size)
+	return s.signWrite(ctx, s.blobKey(digest), digest, size)
 }
 
-func (s *Store) signWrite(ctx context.Context, digest corpus.Digest, size int64) (corpus.SignedRequest, error) {
+func (s *Store) signWrite(ctx context.Context, key string, digest corpus.Digest, size int64) (corpus.SignedRequest, error) {
 	sum, err := hex.DecodeString(digest.Hex())
 	if err != nil {
 		return corpus.SignedRequest{}, err
 	}
-	return s.sign(ctx, http.MethodPut, digest, size, map[string]string{
+	return s.sign(ctx, http.MethodPut, key, size, map[string]string{
 		"Content-Length":        strconv.FormatInt(size, 10),
 		"If-None-Match":         "*",
 		"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(sum),
@@ -82,16 +82,16 @@ func (s *Store) signWrite(ctx context.Context, digest corpus.Digest, size int64)
 }
 
 func (s *Store) sign(
-	ctx context.Context, method string, digest corpus.Digest, size int64, headers map[string]string,
+	ctx context.Context, method, key string, size int64, headers map[string]string,
 ) (corpus.SignedRequest, error) {
 	extra := http.Header{}
 	for name, value := range headers {
 		extra.Set(name, value)
 	}
 	expires := time.Now().Add(signedFor)
-	u, err := s.client.PresignHeader(ctx, method, s.bucket, s.blobKey(digest), signedFor, nil, extra)
+	u, err := s.client.PresignHeader(ctx, method, s.bucket, key, signedFor, nil, extra)
 	if err != nil {
-		return corpus.SignedRequest{}, fmt.Errorf("sign a request for blob %s in bucket %s: %w", digest, s.bucket, explained(err))
+		return corpus.SignedRequest{}, fmt.Errorf("sign a request for %s in bucket %s: %w", key, s.bucket, explained(err))
 	}
 	return corpus.SignedRequest{URL: u.String(), Headers: headers, Expires: expires, Size: size}, nil
 }
