@@ -69,11 +69,38 @@ func (c *Cluster) renewed(ctx context.Context, digest string) (jobs, before []*a
 			return nil, nil, err
 		}
 		before = append(before, registered)
-		if i > 0 && !stopped(registered) {
+		if stopped(registered) {
+			continue
+		}
+		if err := c.again(ctx, job, registered); err != nil {
+			return nil, nil, err
+		}
+		if i > 0 {
 			*job.TaskGroups[0].Count = kept(c.Fleet.GetRunners()[i-1], *registered.TaskGroups[0].Count)
 		}
 	}
 	return jobs, before, nil
+}
+
+// again marks a job whose registered version Nomad has given up: without that it would be the same version, of which Nomad starts
+// no more. The mark stays, as another change would replace what runs.
+func (c *Cluster) again(ctx context.Context, job, registered *api.Job) error {
+	keepMark(job, registered)
+	d, _, err := c.client.Jobs().LatestDeployment(*job.ID, query(ctx))
+	if err != nil {
+		return c.explain("ask for the deployment of job "+*job.ID, err)
+	}
+	if d != nil && d.JobVersion == *registered.Version && d.Status == api.DeploymentStatusFailed {
+		c.Say("job %s: its last start failed (%s): to be started again", *job.ID, d.StatusDescription)
+		job.Meta[nomad.MetaAgain] = d.ID
+	}
+	return nil
+}
+
+func keepMark(job, registered *api.Job) {
+	if mark, marked := registered.Meta[nomad.MetaAgain]; marked {
+		job.Meta[nomad.MetaAgain] = mark
+	}
 }
 
 // kept is how many of now runners a group has after `up`: those with bounds keep what scaling chose within them.

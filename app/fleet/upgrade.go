@@ -76,6 +76,7 @@ func (c *Cluster) roll(ctx context.Context, job *api.Job, canaries int) error {
 	if err != nil {
 		return err
 	}
+	keepMark(job, before)
 	job.TaskGroups[0].Count = before.TaskGroups[0].Count
 	job.TaskGroups[0].Update.Canary = &canaries
 	if was, is := before.Meta[nomad.MetaPackage], job.Meta[nomad.MetaPackage]; was != is {
@@ -93,6 +94,7 @@ func (c *Cluster) besides(ctx context.Context, job *api.Job) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	keepMark(job, before)
 	group := job.TaskGroups[0]
 	group.Count, group.Update.Canary = before.TaskGroups[0].Count, new(1)
 	p, _, err := c.client.Jobs().Plan(job, false, writes(ctx))

@@ -19,6 +19,8 @@ const (
 	MetaFleet = "misstep_fleet"
 	// MetaPackage has the digest of the package that a job's tasks run, "installed" where the nodes have one.
 	MetaPackage = "misstep_package"
+	// MetaAgain has the id of the failed deployment after which a job was started again: to Nomad it is another version then.
+	MetaAgain = "misstep_again"
 )
 
 // Installed stands for a package where the fleet names a folder of the nodes.
