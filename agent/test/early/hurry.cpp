@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -13,22 +14,27 @@ constexpr useconds_t kBetweenSafepoints = 200;
 
 JavaVM* vm = nullptr;
 jvmtiEnv* jvmti = nullptr;
+std::atomic<bool> started = false;  // the program's first class is there
 thread_local bool calling = false;
 
 void* Safepoints(void*) {
   JNIEnv* env = nullptr;
   if (vm->AttachCurrentThreadAsDaemon(reinterpret_cast<void**>(&env), nullptr) != JNI_OK) std::abort();
-  while (true) {
+  while (!started) {
     jvmtiStackInfo* stacks = nullptr;
     jint count = 0;
     if (jvmti->GetAllStackTraces(1, &stacks, &count) == JVMTI_ERROR_NONE)
       jvmti->Deallocate(reinterpret_cast<unsigned char*>(stacks));
     usleep(kBetweenSafepoints);
   }
+  vm->DetachCurrentThread();
+  return nullptr;
 }
 
-void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass) {
-  if (calling) return;
+void JNICALL OnClassPrepare(jvmtiEnv*, JNIEnv* env, jthread, jclass prepared) {
+  jobject loader = nullptr;
+  if (jvmti->GetClassLoader(prepared, &loader) == JVMTI_ERROR_NONE && loader != nullptr) started = true;
+  if (calling || started) return;
   calling = true;
   jclass integer = env->FindClass("java/lang/Integer");
   jmethodID to_string = env->GetStaticMethodID(integer, "toString", "(II)Ljava/lang/String;");
