@@ -23,7 +23,10 @@ func TestBracketsNeedNoInstrumentation(t *testing.T) {
 		t.Run(j.String(), func(t *testing.T) {
 			o := brackets()
 			o.Out = t.TempDir()
-			r := run(t, j, o, nil, "Mixed", "4", "1")
+			r := runUntil(t, built(t), j, o, func(r result) bool {
+				c := r.check("asgct-gst-bracket")
+				return c.Match > 100 && c.Tolerated["moved"] > 0 && r.check("edges").Match > 0
+			}, nil, "Mixed", spent, "1")
 			requireSound(t, r)
 			log, err := os.ReadFile(filepath.Join(o.Out, "agent.log"))
 			require.NoError(t, err)
@@ -53,7 +56,8 @@ func TestBracketsOfThreadsThatStartAndEnd(t *testing.T) {
 	for _, j := range jvms(t) {
 		for _, end := range []string{"return", "exit", "halt"} {
 			t.Run(j.String()+"/"+end, func(t *testing.T) {
-				r := run(t, j, inTurns(), nil, "Churn", "1", end)
+				enough := func(r result) bool { return r.check("asgct-gst-bracket").Match > 10 }
+				r := runUntil(t, built(t), j, inTurns(), enough, nil, "Churn", spent, end)
 				requireSound(t, r)
 				require.Contains(t, r.output, "churn: verified")
 				c := r.check("asgct-gst-bracket")
@@ -72,7 +76,9 @@ func TestBracketsBesideSamples(t *testing.T) {
 			t.Run(fmt.Sprint(j, " each ", interval), func(t *testing.T) {
 				o := inTurns()
 				o.Checks["asgct-shadow"], o.Include, o.Interval = 1, []string{"Mixed*"}, interval
-				r := run(t, j, o, nil, "Mixed", "2", "1")
+				r := runUntil(t, built(t), j, o, func(r result) bool {
+					return r.check("asgct-gst-bracket").Match > 20 && r.check("asgct-shadow").Match > 20
+				}, nil, "Mixed", spent, "1")
 				requireSound(t, r)
 				brackets, samples := r.check("asgct-gst-bracket"), r.check("asgct-shadow")
 				t.Logf("%d brackets, %d samples", brackets.Total, samples.Total)
@@ -87,7 +93,7 @@ func TestBracketsBesideSamples(t *testing.T) {
 // Here only that thread has brackets: the number of those of other threads, which run while the JVM starts, depends on the
 // machine's load.
 func TestAThreadThatWaitsHasNoTurns(t *testing.T) {
-	const waits, turn = 4 * time.Second, 4 * time.Millisecond
+	const waits, turn = 2 * time.Second, 4 * time.Millisecond
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			o := inTurns()

@@ -75,7 +75,7 @@ func deoptimising(flags ...string) []string {
 // in brackets.
 func TestADeoptimisedCallerIsKnownOnEveryJDK(t *testing.T) {
 	cut := map[string]int{}
-	for _, j := range catalogued(t) {
+	for _, j := range features(t) {
 		for _, flags := range []string{"-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"} {
 			t.Run(j.String()+"/"+flags, func(t *testing.T) {
 				o := Options{

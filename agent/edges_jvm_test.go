@@ -65,7 +65,7 @@ func TestRareEdgesArePossible(t *testing.T) {
 		{"compare", "c1", 28, 28, inTurns(), compiled("Rare::*", preview, c1)},
 		{"compare", "c2", 28, 0, inTurns(), compiled("Rare::*", preview, c2)},
 	} {
-		for _, j := range catalogued(t) {
+		for _, j := range features(t) {
 			if j.feature < tt.since {
 				continue
 			}
@@ -95,7 +95,7 @@ func TestRareEdgesArePossible(t *testing.T) {
 // Compiled code that requests a recompilation of its method at entry has the classes of its arguments loaded: GetStackTrace returns
 // the bytecode index 0 there and AsyncGetCallTrace -1. Both mean the method's entry.
 func TestACompiledEntryIsOnePlace(t *testing.T) {
-	for _, j := range catalogued(t) {
+	for _, j := range features(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			o := Options{
 				Seed: 1, Include: []string{"Rare*"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1, "edges": 1},

@@ -11,8 +11,11 @@ import (
 // stack that cannot be walked (HotSpot: cpu/x86/frame_x86.cpp). A local variable that is not an argument moves the raw sp down
 // again, and the walk succeeds.
 func TestAMethodHandlesLinkerHidesTheCallers(t *testing.T) {
-	for _, j := range catalogued(t) {
+	for _, j := range features(t) {
 		for _, mode := range []string{"tight", "room"} {
+			if mode == "room" && j.feature > 11 {
+				continue // the counter-example of the bug
+			}
 			t.Run(j.String()+"/"+mode, func(t *testing.T) {
 				o := Options{Seed: 1, Include: []string{"Linked.leaf"}, Checks: map[string]float64{"gst-asgct": 1, "shadow-gst": 1}}
 				r := run(t, j, o, []string{"-Xint"}, "Linked", mode)

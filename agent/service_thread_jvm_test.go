@@ -32,8 +32,9 @@ func serviceThreadOf8(t *testing.T, runs int, checks map[string]float64, flags .
 			continue
 		}
 		for range runs {
-			r := run(t, j, Options{Seed: 1, Checks: checks, Interval: time.Millisecond},
-				append(flags, "-XX:ReservedCodeCacheSize=16m", "-XX:+UseCodeCacheFlushing"), "Churn", "1", "return")
+			r := runUntil(t, built(t), j, Options{Seed: 1, Checks: checks, Interval: time.Millisecond}, func(r result) bool {
+				return (checks["asgct-shadow"] == 0 || r.check("asgct-shadow").Total > 20) && r.check("asgct-gst-bracket").Total > 20
+			}, append(flags, "-XX:ReservedCodeCacheSize=16m", "-XX:+UseCodeCacheFlushing"), "Churn", spent, "return")
 			requireSound(t, r)
 			for _, name := range []string{"asgct-shadow", "asgct-gst-bracket"} {
 				if checks[name] > 0 {

@@ -62,7 +62,8 @@ func TestCodeThatAlignsItsStackHidesTheCaller(t *testing.T) {
 				Seed: 1, Include: []string{"Sorted*"}, Checks: map[string]float64{"asgct-shadow": 1},
 				Interval: 200 * time.Microsecond,
 			}
-			r := run(t, j, o, nil, "Sorted")
+			enough := func(r result) bool { return r.check("asgct-shadow").Mismatch >= 5 }
+			r := runUntil(t, built(t), j, o, enough, nil, "Sorted", "2")
 			requireSound(t, r)
 			require.Contains(t, r.output, "sorted: verified")
 			hidden := 0

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,22 @@ type seenStacks struct {
 	summary StackSummary
 	threads map[string]int
 	methods map[string]int
+}
+
+// rounds is enough once several rounds have Churn's thread at work.
+func rounds(dir string) func(result) bool {
+	return func(result) bool {
+		working := 0
+		_, err := ReadStacks(filepath.Join(dir, FileStacks), func(r StackRound) error {
+			if slices.ContainsFunc(r.Stacks, func(s ThreadStack) bool {
+				return slices.ContainsFunc(s.Frames, func(f StackFrame) bool { return f.Class == "Churn" && f.Method == "main" })
+			}) {
+				working++
+			}
+			return nil
+		})
+		return err == nil && working > 3
+	}
 }
 
 func readStacks(t *testing.T, dir string) seenStacks {
@@ -38,12 +55,12 @@ func readStacks(t *testing.T, dir string) seenStacks {
 
 // On every JDK the thread takes stack traces, alone in a JVM that is not patched, and in one whose methods are instrumented.
 func TestStackTracesAreTaken(t *testing.T) {
-	for _, j := range catalogued(t) {
+	for _, j := range features(t) {
 		for name, checks := range map[string]map[string]float64{"alone": nil, "instrumented": {recipe.GstAsgct: 0.01}} {
 			t.Run(j.String()+" "+name, func(t *testing.T) {
 				out := t.TempDir()
 				o := Options{Out: out, Checks: checks, Stacks: 5 * time.Millisecond}
-				r := run(t, j, o, []string{"-Xmx64m"}, "Churn", "1", "return")
+				r := runUntil(t, built(t), j, o, rounds(out), []string{"-Xmx64m"}, "Churn", spent, "return")
 				requireSound(t, r)
 				require.Equal(t, checks != nil, r.status.Instrumented > 0)
 				s := readStacks(t, out)
@@ -62,10 +79,10 @@ func TestTheStackSamplerIsLeftAlone(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
 			out := t.TempDir()
-			r := run(t, j, Options{
+			r := runUntil(t, built(t), j, Options{
 				Out: out, Checks: map[string]float64{recipe.AsgctShadow: 1, recipe.GstAsgct: 1}, Interval: time.Millisecond,
 				Threads: "name:misstep-*", Stacks: 2 * time.Millisecond,
-			}, nil, "Churn", "1", "return")
+			}, rounds(out), nil, "Churn", spent, "return")
 			requireSound(t, r)
 			require.Greater(t, readStacks(t, out).summary.Rounds, 2)
 			require.Zero(t, r.status.Sent)

@@ -21,7 +21,10 @@ func stored(t *testing.T, j jvm, seed uint64, flags []string) (hidden int) {
 	o := Options{
 		Seed: seed, Include: []string{"Stored*"}, Checks: map[string]float64{"asgct-shadow": 1}, Interval: 50 * time.Microsecond,
 	}
-	r := run(t, j, o, flags, "Stored")
+	enough := func(r result) bool {
+		return r.check("asgct-shadow").Total > 50 && r.check("asgct-shadow").Mismatch >= 5
+	}
+	r := runUntil(t, built(t), j, o, enough, flags, "Stored", "2")
 	requireSound(t, r)
 	require.Contains(t, r.output, "stored: verified")
 	c := r.check("asgct-shadow")

@@ -36,7 +36,7 @@ func TestTapAsksAsyncGetCallTrace(t *testing.T) {
 		t.Run(j.String(), func(t *testing.T) {
 			recording := filepath.Join(t.TempDir(), "r.jfr")
 			o := Options{Out: t.TempDir(), Seed: 1, Tap: "both", TapAsgct: 0.5, Include: []string{"Mixed*"}}
-			r := runWith(t, built(t), j, o, recordingFlags(j, recording), "Mixed", "4", "1")
+			r := runWith(t, built(t), j, o, recordingFlags(j, recording), "Mixed", "2", "1")
 			require.NoError(t, r.err, r.output)
 			tap, err := ReadTap(filepath.Join(o.Out, FileTap))
 			require.NoError(t, err)

@@ -77,11 +77,11 @@ func compilePrograms(bed *trial.Bed) (string, error) {
 	if !ok || !compiler.HasCompiler {
 		return "", errors.New("compile the programs: the catalogue has no JDK 17 with a compiler; fill it with make catalogue")
 	}
-	dir := filepath.Join(bed.Dir, "programs")
-	words := []string{"--release", "8", "-nowarn", "-d", dir}
+	dir, sources := filepath.Join(bed.Dir, "programs"), filepath.Join("agent", "test", "programs")
+	words := []string{"--release", "8", "-nowarn", "-d", dir, "-sourcepath", sources}
 	for _, c := range bugCases {
 		if c.program != nil {
-			words = append(words, filepath.Join("agent", "test", "programs", c.program[0]+".java"))
+			words = append(words, filepath.Join(sources, c.program[0]+".java"))
 		}
 	}
 	output, err := exec.Command(filepath.Join(compiler.Path, "bin", "javac"), words...).CombinedOutput()

@@ -8,9 +8,9 @@ public final class Churn {
   }
 
   public static void main(String[] args) throws Exception {
-    long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+    Span span = new Span(args, 0, 1);
     long count = 0;
-    while (System.nanoTime() < end) {
+    while (!span.over()) {
       List<Thread> threads = new ArrayList<>();
       for (int i = 0; i < 16; i++) {
         Thread thread = new Thread(() -> fib(15));

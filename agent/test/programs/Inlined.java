@@ -54,9 +54,9 @@ public final class Inlined {
   }
 
   public static void main(String[] args) {
-    long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+    Span span = new Span(args, 0, 1);
     long x = 88172645463325252L;
-    while (System.nanoTime() < end) {
+    while (!span.over()) {
       x = loop(x);
     }
     System.out.println("inlined: " + (x != 0));

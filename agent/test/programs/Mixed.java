@@ -168,7 +168,7 @@ public final class Mixed {
               () -> {
                 try {
                   long first = round(8);
-                  while (!over(start, time)) {
+                  while (!over(start, time) && !Span.enough()) {
                     for (int n = 9; n < 16; n++) {
                       round(n);
                     }

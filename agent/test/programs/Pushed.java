@@ -31,9 +31,8 @@ public final class Pushed {
   public static void main(String[] args) {
     Object o = new Both();
     long sum = 0;
-    long end = System.nanoTime() + 1_000_000_000L;
     long n = 0;
-    for (; System.nanoTime() < end; n++) {
+    for (Span span = new Span(args, 1, 1); !span.over(); n++) {
       sum += outer(o, args[0].equals("other"));
     }
     if (sum != n * 2_001) {

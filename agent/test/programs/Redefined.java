@@ -11,6 +11,7 @@ import java.util.List;
 public final class Redefined {
   private static final int THREADS = 2;
   private static final int DEPTH = 12;
+  private static final int LEAST_TIMES = 10;
 
   private static Instrumentation instrumentation;
   private static volatile boolean stop;
@@ -41,7 +42,7 @@ public final class Redefined {
   }
 
   public static void main(String[] args) throws Exception {
-    long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+    Span span = new Span(args, 0, 1);
     byte[][] versions = {read("RedefinedOne"), renamed(read("RedefinedTwo"))};
     List<Caller> callers = new ArrayList<>();
     for (int i = 0; i < THREADS; i++) {
@@ -49,7 +50,7 @@ public final class Redefined {
       callers.get(i).start();
     }
     int times = 0;
-    while (System.nanoTime() < end) {
+    while (times < LEAST_TIMES || !span.over()) {
       times++;
       instrumentation.redefineClasses(
           new ClassDefinition(RedefinedOne.class, versions[times % versions.length]));

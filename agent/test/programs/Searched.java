@@ -24,7 +24,7 @@ public final class Searched {
     String[] words = {"agone", "endless", "foxes and"};
     long sum = 0;
     long n = 0;
-    for (long end = System.nanoTime() + 1_500_000_000L; System.nanoTime() < end; n++) {
+    for (Span span = new Span(args, 1, 1.5); !span.over(); n++) {
       sum += outer(string ? words[(int) (n % words.length)] : "!", string);
     }
     if (sum != n * -99) {

@@ -18,8 +18,8 @@ public final class Sorted {
     int[] numbers = new int[200_000];
     int x = 1;
     int sum = 0;
-    long end = System.nanoTime() + 3_000_000_000L;
-    while (System.nanoTime() < end) {
+    Span span = new Span(args, 0, 3);
+    while (!span.over()) {
       for (int i = 0; i < numbers.length; i++) {
         x = x * 1_103_515_245 + 12_345;
         numbers[i] = x;

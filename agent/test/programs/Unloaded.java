@@ -107,7 +107,7 @@ public final class Unloaded {
   }
 
   public static void main(String[] args) throws Exception {
-    long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+    Span span = new Span(args, 0, 1);
     Thread collector =
         new Thread("collector") {
           @Override
@@ -122,7 +122,7 @@ public final class Unloaded {
     ExecutorService pool = Executors.newFixedThreadPool(THREADS);
     collector.start();
     int rounds = 0;
-    for (; rounds < LEAST_ROUNDS || System.nanoTime() < end; rounds++) {
+    for (; rounds < LEAST_ROUNDS || !span.over(); rounds++) {
       round(pool, expected);
     }
     stop = true;

@@ -46,7 +46,7 @@ public final class Virtual {
   }
 
   public static void main(String[] args) throws Exception {
-    long end = System.nanoTime() + (long) (Double.parseDouble(args[0]) * 1e9);
+    Span span = new Span(args, 0, 1);
     if (args[1].equals("parked")) {
       parked(Integer.parseInt(args[2]));
       return;
@@ -67,7 +67,7 @@ public final class Virtual {
         }
       }
       count += 100;
-    } while (System.nanoTime() < end);
+    } while (!span.over());
     System.out.println("virtual: verified " + count + " threads");
   }
 }
