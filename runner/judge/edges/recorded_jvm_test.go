@@ -35,12 +35,19 @@ func (r trial) events() []*recording.Event {
 	return events
 }
 
-// run runs testdata/Events.java with the flags of a profiler that writes file.
-func run(t *testing.T, j testenv.JDK, o agent.Options, dir, file string, flags ...string) trial {
+// compiled returns the folder of the classes of testdata/Events.java.
+func compiled(t *testing.T) string {
 	t.Helper()
-	compile := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir, "testdata/Events.java")
+	classes := t.TempDir()
+	compile := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", classes, "testdata/Events.java")
 	output, err := compile.CombinedOutput()
 	require.NoError(t, err, "%s", output)
+	return classes
+}
+
+// run runs Events with the flags of a profiler that writes file.
+func run(t *testing.T, j testenv.JDK, classes string, o agent.Options, dir, file string, flags ...string) trial {
+	t.Helper()
 	a, err := agent.Find(testenv.Agent(t))
 	require.NoError(t, err)
 	o.Out, o.Seed, o.Sites = dir, 1, true
@@ -54,8 +61,8 @@ func run(t *testing.T, j testenv.JDK, o agent.Options, dir, file string, flags .
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	all := []string{"-Xmx512m", "-XX:TLABSize=4k", "-XX:-ResizeTLAB", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
-	all = append(append(append(all, flags...), arguments...), "-cp", dir, "Events", "2000")
-	output, err = exec.CommandContext(ctx, j.Tool("java"), all...).CombinedOutput()
+	all = append(append(append(all, flags...), arguments...), "-cp", classes, "Events", "2000")
+	output, err := exec.CommandContext(ctx, j.Tool("java"), all...).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	require.Contains(t, string(output), "events: done")
 
@@ -135,6 +142,7 @@ func requirePossible(t *testing.T, r trial, profiler string) *Judge {
 func TestEdgesOfAllEventsOfJFRArePossible(t *testing.T) {
 	settings, err := filepath.Abs("testdata/all.jfc")
 	require.NoError(t, err)
+	classes := compiled(t)
 	for _, name := range []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk28"} {
 		for mode, o := range map[string]agent.Options{
 			"as it is": {},
@@ -145,7 +153,7 @@ func TestEdgesOfAllEventsOfJFRArePossible(t *testing.T) {
 			t.Run(name+"/"+mode, func(t *testing.T) {
 				dir := t.TempDir()
 				file := filepath.Join(dir, "r.jfr")
-				r := run(t, testenv.Catalogued(t, name), o, dir, file,
+				r := run(t, testenv.Catalogued(t, name), classes, o, dir, file,
 					"-XX:StartFlightRecording=filename="+file+",settings="+settings, "-XX:FlightRecorderOptions=stackdepth=1024")
 				v := requirePossible(t, r, recipe.ProfilerJFR).Verdicts()
 				assert.NotZero(t, v.Count.GetTolerated()["vm-upcall"])
@@ -167,12 +175,13 @@ func TestEdgesOfAsyncProfilerArePossible(t *testing.T) {
 	if library == "" {
 		t.Skip("MISSTEP_ASYNC_PROFILER does not name a libasyncProfiler.so")
 	}
+	classes := compiled(t)
 	for _, name := range []string{"jdk17", "jdk25"} {
 		for _, walker := range []string{"vm", "vmx", "no"} {
 			t.Run(name+"/"+walker, func(t *testing.T) {
 				dir := t.TempDir()
 				file := filepath.Join(dir, "r.jfr")
-				r := run(t, testenv.Catalogued(t, name), agent.Options{}, dir, file,
+				r := run(t, testenv.Catalogued(t, name), classes, agent.Options{}, dir, file,
 					"-agentpath:"+library+"=start,event=ctimer,interval=500us,alloc=1k,cstack="+walker+",jfr,file="+file)
 				requirePossible(t, r, recipe.ProfilerAsync)
 			})
