@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"runtime"
 
@@ -18,6 +19,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"misstep/coordinator/store/sqlrows"
+	"misstep/internal/filelock"
 )
 
 //go:embed migrations/*.sql
@@ -45,7 +47,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
 	write.SetMaxOpenConns(1)
-	if err := migrate(ctx, write); err != nil {
+	if err := migrate(ctx, write, filepath.Dir(path)); err != nil {
 		if cannotWrite(path, err) {
 			return nil, errors.Join(fmt.Errorf("open store %s: it or its folder cannot be written, which reading needs as well: "+
 				"make both writable, or copy the folder and use the copy", path), write.Close())
@@ -83,7 +85,16 @@ func cannotWrite(path string, err error) bool {
 	}
 }
 
-func migrate(ctx context.Context, db *sql.DB) error {
+// migrate brings a database to the newest version. Of processes that open a new one at once, each would make its tables: they take
+// turns by a lock of its folder. Where there is no folder, SQLite reports it.
+func migrate(ctx context.Context, db *sql.DB, folder string) error {
+	if f, err := os.Open(folder); err == nil {
+		unlock, err := filelock.Wait(ctx, f, nil)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	return sqlrows.Migrate(ctx, db, goose.DialectSQLite3, migrations,
 		goose.NewGoMigration(11, &goose.GoFunc{RunTx: fillCombinations}, nil),
 		goose.NewGoMigration(40, &goose.GoFunc{RunTx: upgradeSignatures}, nil),

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/sqlite"
@@ -47,6 +48,22 @@ func TestOpenOddPath(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, name))
 		assert.NoError(t, err)
 	}
+}
+
+// A new store that several open at once, as a hunt and a command that looks at it do, is made by one of them.
+func TestOpenedAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store.db")
+	var all errgroup.Group
+	for range 8 {
+		all.Go(func() error {
+			s, err := sqlite.Open(t.Context(), path)
+			if err != nil {
+				return err
+			}
+			return s.Close()
+		})
+	}
+	require.NoError(t, all.Wait())
 }
 
 func TestOpenFails(t *testing.T) {
