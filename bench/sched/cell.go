@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"misstep/workloads/races"
 )
@@ -57,7 +58,7 @@ type cell struct {
 	Seconds    int    `json:"seconds"`
 }
 
-func (c cell) isJava() bool { return races.Race{Name: c.Race}.Java() }
+func (c cell) isJava() bool { return c.isLibrary() || races.Race{Name: c.Race}.Java() }
 
 // cellsOf lists the cells of the races of instants under some strategies.
 func cellsOf(strategies []string) []cell { return cellsFor(racesC, racesJava, cellSeconds, strategies) }
@@ -95,6 +96,8 @@ type result struct {
 	Ran int `json:"ran"`
 	// Took is the time of the guest's clock that they took, excluding the wait for hangs, in seconds.
 	Took float64 `json:"took"`
+	// What the bug did, where the program says so.
+	What string `json:"what,omitempty"`
 	// Applied counts what was done to the race's threads; nil under the other project's scheduler.
 	Applied map[string]uint64 `json:"applied,omitempty"`
 	// Places at which a replay stopped threads.
@@ -108,8 +111,12 @@ var (
 	noneLine = regexp.MustCompile(`(?m)^no bug in (\d+) iterations \(([0-9.]+) s\)$`)
 )
 
-// judge parses a race's output.
-func (r *result) judge(output string) {
+// judge parses the program's output; took is how long it ran, by the guest's clock.
+func (r *result) judge(output string, took time.Duration) {
+	if r.isLibrary() {
+		r.judgeLibrary(output, took)
+		return
+	}
 	m := bugLine.FindStringSubmatch(output)
 	if m != nil {
 		r.Found = true

@@ -62,6 +62,9 @@ func readCells() (cells []cell, err error) {
 
 func (c cell) command() []string {
 	races := os.Getenv(racesVariable)
+	if c.isLibrary() {
+		return libraryCommand(c)
+	}
 	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
 	if c.isJava() { // no collection during a run: it is triggered by an allocation, which may be the only thing in a race's window
 		return append([]string{
@@ -80,12 +83,13 @@ func runCell(ctx context.Context, c cell) result {
 		return runOurs(ctx, c, bpf.Options{Perturbation: schedule.Perturbation{Strategy: c.Strategy, Seed: c.Seed}})
 	}
 	r := result{cell: c}
+	began := time.Now()
 	var output bytes.Buffer
 	if err := runScxChaos(ctx, flags, c.command(), &output); err != nil {
 		r.Trouble = err.Error()
 		return r
 	}
-	r.judge(output.String())
+	r.judge(output.String(), time.Since(began))
 	return r
 }
 
@@ -96,7 +100,9 @@ func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 	command := c.command()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = &output, &output
+	began := time.Now()
 	run, err := bpf.Run(ctx, o, cmd)
+	took := time.Since(began)
 	if err == nil && run.Report.Ejection != nil {
 		err = fmt.Errorf("ejected: %s", run.Report.Ejection)
 	}
@@ -110,7 +116,7 @@ func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 			r.Places = append(r.Places, stop.Place)
 		}
 	}
-	r.judge(output.String())
+	r.judge(output.String(), took)
 	return r
 }
 

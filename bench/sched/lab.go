@@ -32,6 +32,7 @@ type lab struct {
 	replays                         string            // policy, and the digest of the code that chooses the places of a replay
 	digests                         map[string]string // of the races
 	only                            []string          // races to measure; empty: all
+	libraries                       string            // folder of the programs of workloads/libraries; empty: not built
 }
 
 // measures reports whether a race is to be measured.
@@ -92,6 +93,9 @@ func newLab(ctx context.Context) (*lab, error) {
 			return nil, err
 		}
 		l.digests[race] = own + shared
+	}
+	if err := l.findLibraries(); err != nil {
+		return nil, err
 	}
 	l.scratch, err = os.MkdirTemp("", "misstep-bench-sched-")
 	if err != nil {
@@ -173,11 +177,11 @@ func (l *lab) machine(cells []cell, seed uint64) (vm.Config, error) {
 			{Host: l.kernel.Config(), Guest: "/boot/config-" + l.kernel.Release}, // scx_chaos reads it
 		},
 	}
-	for _, x := range cells {
-		if x.isJava() {
-			c.Trees = append(c.Trees, l.jre)
-			break
-		}
+	if slices.ContainsFunc(cells, cell.isJava) {
+		c.Trees = append(c.Trees, l.jre)
+	}
+	if slices.ContainsFunc(cells, cell.isLibrary) {
+		c.Trees = append(c.Trees, vm.Tree{Host: l.libraries, Guest: guestLibraries})
 	}
 	return c, nil
 }

@@ -3,7 +3,7 @@
 //
 // The host's load does not affect the figures. Measurements are kept in build/bench/sched.cells.jsonl and not repeated, so that a
 // benchmark that ran out of budget resumes from there. STRATEGIES=chaos,none measures only the cells of these strategies;
-// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only.
+// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only, or those programs of workloads/libraries.
 package main
 
 import (
@@ -60,9 +60,10 @@ func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
 		{"overhead", func(ctx context.Context) error { return l.overhead(ctx, s) }},
 		{"cells", func(ctx context.Context) error { return l.cells(ctx, s, cellsOf(mainStrategies)) }},
 		{"periodic", func(ctx context.Context) error { return l.cells(ctx, s, periodicCells(periodicStrategies)) }},
-		{"again", func(ctx context.Context) error { return l.again(ctx, s) }},
-		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s) }},
+		{"again", func(ctx context.Context) error { return l.again(ctx, s, l.ofRaces()) }},
+		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s, l.ofRaces()) }},
 		{"logs", func(ctx context.Context) error { return l.logs(ctx, s) }},
+		{"libraries", func(ctx context.Context) error { return l.libraryBugs(ctx, s) }},
 		{"others", func(ctx context.Context) error { return l.cells(ctx, s, allCells(otherStrategies())) }},
 	}
 	if strategies != "" {
@@ -114,7 +115,7 @@ func host(ctx context.Context) error {
 	var reached string
 	if races := os.Getenv("RACES"); races != "" {
 		l.only = strings.Split(races, ",")
-		known := slices.Concat(racesC, racesJava, periodicC, periodicJava)
+		known := slices.Concat(racesC, racesJava, periodicC, periodicJava, libraryBugs)
 		for _, name := range l.only {
 			if !slices.Contains(known, name) {
 				return fmt.Errorf("RACES=%s: no race %q; there are %s", races, name, strings.Join(known, ", "))

@@ -29,10 +29,23 @@ const (
 	againFactor = 10
 )
 
-// shown returns, for each race in C that chaos has hit, the cell that hit it soonest, with more time. Once the first of the
+// repetition is a machine with many programs that is booted repeatedly, and recorded.
+type repetition struct {
+	again, recording string // kinds of its entries
+	fingerprint      string // of its entries
+	races            []string
+	cells            []cell // with which chaos may have hit them
+}
+
+// ofRaces is the machine with the races in C.
+func (l *lab) ofRaces() repetition {
+	return repetition{kindAgain, kindRecording, l.policy, racesC, cellsOf([]string{"chaos"})}
+}
+
+// shown returns, for each race that chaos has hit, the cell that hit it soonest, with more time. Once the first of the
 // repeated boots is stored it returns that boot's cells, since another list would be another machine.
-func (l *lab) shown(s *store) (all []cell) {
-	for _, e := range s.of(kindAgain, l.policy) {
+func (l *lab) shown(s *store, m repetition) (all []cell) {
+	for _, e := range s.of(m.again, m.fingerprint) {
 		if e.Boot == 1 {
 			all = append(all, e.Result.cell)
 		}
@@ -40,9 +53,9 @@ func (l *lab) shown(s *store) (all []cell) {
 	if len(all) > 0 {
 		return all
 	}
-	for _, race := range racesC {
+	for _, race := range m.races {
 		var best *result
-		for _, c := range cellsOf([]string{"chaos"}) {
+		for _, c := range m.cells {
 			if r, ok := s.result(l, c); ok && c.Race == race && r.Found && (best == nil || r.Took < best.Took) {
 				best = &r
 			}
@@ -58,14 +71,14 @@ func (l *lab) shown(s *store) (all []cell) {
 }
 
 // again boots the same machine with the same cells repeatedly; each boot runs all of them.
-func (l *lab) again(ctx context.Context, s *store) error {
-	cells := l.shown(s)
+func (l *lab) again(ctx context.Context, s *store, m repetition) error {
+	cells := l.shown(s, m)
 	if len(cells) == 0 {
 		return nil
 	}
 	for {
 		n := 0
-		for _, e := range s.of(kindAgain, l.policy) {
+		for _, e := range s.of(m.again, m.fingerprint) {
 			n = max(n, e.Boot)
 		}
 		if n >= againBoots {
@@ -88,7 +101,7 @@ func (l *lab) again(ctx context.Context, s *store) error {
 			return err
 		}
 		for _, r := range results { // whole boots only
-			if err := s.Add(entry{Kind: kindAgain, Fingerprint: l.policy, Boot: n + 1, Result: &r}); err != nil {
+			if err := s.Add(entry{Kind: m.again, Fingerprint: m.fingerprint, Boot: n + 1, Result: &r}); err != nil {
 				return err
 			}
 		}
@@ -96,9 +109,9 @@ func (l *lab) again(ctx context.Context, s *store) error {
 }
 
 // recordings records one machine that runs all shown cells, and replays it.
-func (l *lab) recordings(ctx context.Context, s *store) error {
-	cells := l.shown(s)
-	n := len(s.of(kindRecording, l.policy))
+func (l *lab) recordings(ctx context.Context, s *store, m repetition) error {
+	cells := l.shown(s, m)
+	n := len(s.of(m.recording, m.fingerprint))
 	if len(cells) == 0 || n >= replays {
 		return nil
 	}
@@ -115,7 +128,7 @@ func (l *lab) recordings(ctx context.Context, s *store) error {
 		if err != nil && !errors.Is(err, vm.ErrDeparted) {
 			return err
 		}
-		if err := s.Add(entry{Kind: kindRecording, Fingerprint: l.policy, Boot: n + 1, Same: err == nil}); err != nil {
+		if err := s.Add(entry{Kind: m.recording, Fingerprint: m.fingerprint, Boot: n + 1, Same: err == nil}); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ func (e estimate) String() string {
 
 func figureOf(l *lab, s *store, race, strategy string) (figure, bool) {
 	f := figure{Race: race, Strategy: strategy}
-	for _, c := range allCells([]string{strategy}) {
+	for _, c := range slices.Concat(allCells([]string{strategy}), libraryCells([]string{strategy})) {
 		if c.Race != race {
 			continue
 		}
@@ -140,6 +140,9 @@ func report(l *lab, s *store) bench.Report {
 	replay, again := replayGoals(l, s)
 	r.Tables = append(r.Tables, replay)
 	r.Goals = append(r.Goals, again...)
+	libraries, bugs := libraryGoals(l, s)
+	r.Tables = append(r.Tables, libraries)
+	r.Goals = append(r.Goals, bugs...)
 	r.Rows = struct {
 		Figures []figure `json:"figures"`
 		Entries []entry  `json:"entries"`
@@ -260,24 +263,8 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 	boots, least, alike, of := 0, math.NaN(), 0, 0
 	var all logTrial
 	for _, race := range racesC {
-		var first *result
-		shown, same, n := 0, 0, 0
-		for _, e := range s.of(kindAgain, l.policy) {
-			if e.Result.Race != race {
-				continue
-			}
-			n++
-			if first == nil {
-				first = e.Result
-			}
-			if e.Result.Found {
-				shown++
-			}
-			if e.Result.Found == first.Found && e.Result.Ran == first.Ran && e.Result.Took == first.Took {
-				same++
-			}
-			boots = max(boots, e.Boot)
-		}
+		shown, same, n := s.repeated(l.ofRaces(), race)
+		boots = max(boots, n)
 		row := make([]string, 2+len(ways))
 		row[0] = race
 		if n > 0 {
@@ -304,16 +291,7 @@ func replayGoals(l *lab, s *store) (t bench.Table, goals []bench.Goal) {
 	if boots < againBoots {
 		least = math.NaN() // incomplete: the table has the figures
 	}
-	recorded := s.of(kindRecording, l.policy)
-	identical := math.NaN()
-	if len(recorded) > 0 {
-		identical = 0
-		for _, e := range recorded {
-			if e.Same {
-				identical++
-			}
-		}
-	}
+	identical := s.identical(l.ofRaces())
 	if all.Tries > 0 {
 		row := make([]string, 2+len(ways))
 		row[0] = "all, in real time"

@@ -1,6 +1,10 @@
 package main
 
-import "misstep/bench"
+import (
+	"math"
+
+	"misstep/bench"
+)
 
 // Kinds of entries.
 const (
@@ -9,6 +13,10 @@ const (
 	kindRecording = "recording" // one replay of a recorded machine
 	kindLog       = "log4"      // measured with the constants of replay.go: when they change, the kind must change, too
 	kindOverhead  = "overhead"
+	// The same for the programs of workloads/libraries.
+	kindLibraryAgain     = "library again"
+	kindLibraryRecording = "library recording"
+	kindBundle           = "bundle" // of one of them
 )
 
 // entry is one line of the store.
@@ -20,6 +28,7 @@ type entry struct {
 	Same        bool      `json:"same,omitempty"` // the replay matched its recording
 	Log         *logTrial `json:"log,omitempty"`
 	Overhead    *load     `json:"overhead,omitempty"`
+	Bundle      *bundled  `json:"bundle,omitempty"`
 }
 
 // store holds the measurements.
@@ -43,4 +52,41 @@ func (s *store) of(kind, fingerprint string) (all []entry) {
 		}
 	}
 	return all
+}
+
+// repeated counts the boots of a machine in which a race showed its bug, those whose run of it was the same as the first one's, to
+// the nanosecond, and all of them.
+func (s *store) repeated(m repetition, race string) (shown, same, boots int) {
+	var first *result
+	for _, e := range s.of(m.again, m.fingerprint) {
+		if e.Result.Race != race {
+			continue
+		}
+		boots++
+		if first == nil {
+			first = e.Result
+		}
+		if e.Result.Found {
+			shown++
+		}
+		if e.Result.Found == first.Found && e.Result.Ran == first.Ran && e.Result.Took == first.Took {
+			same++
+		}
+	}
+	return shown, same, boots
+}
+
+// identical counts the replays of a machine's recording that went as it did; NaN without any.
+func (s *store) identical(m repetition) float64 {
+	replays := s.of(m.recording, m.fingerprint)
+	if len(replays) == 0 {
+		return math.NaN()
+	}
+	n := 0
+	for _, e := range replays {
+		if e.Same {
+			n++
+		}
+	}
+	return float64(n)
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -126,14 +127,29 @@ func TestSoonerDistinguishesGroups(t *testing.T) {
 
 func TestJudgeParsesARacesOutput(t *testing.T) {
 	var r result
-	r.judge("noise\nbug at iteration 0: it hangs (0.000213 s)\n")
+	r.judge("noise\nbug at iteration 0: it hangs (0.000213 s)\n", 0)
 	assert.Equal(t, result{Found: true, Ran: 1, Took: 0.000213}, r)
 	r = result{}
-	r.judge("no bug in 5000 iterations (0.640000 s)\n")
+	r.judge("no bug in 5000 iterations (0.640000 s)\n", 0)
 	assert.Equal(t, result{Ran: 5000, Took: 0.64}, r)
 	r = result{}
-	r.judge("Segmentation fault\n")
+	r.judge("Segmentation fault\n", 0)
 	assert.Contains(t, r.Trouble, "Segmentation fault")
+}
+
+func TestJudgeParsesTheOutputOfALibrarysProgram(t *testing.T) {
+	r := result{cell: cell{Race: "pool-clear", Iterations: 300}}
+	r.judge("misstep: workload validation failed: bug in round 6: the thread first hangs\n", 2*time.Second)
+	assert.True(t, r.Found)
+	assert.Equal(t, 7, r.Ran, "rounds are counted from 0")
+	assert.Equal(t, "the thread first hangs", r.What)
+	assert.InDelta(t, 2, r.Took, 1e-9)
+	r = result{cell: cell{Race: "pool-clear", Iterations: 300}}
+	r.judge("misstep: workload verified 1 repetitions\n", time.Second)
+	assert.False(t, r.Found)
+	assert.Equal(t, 300, r.Ran)
+	r.judge("Error: Could not find or load main class\n", time.Second)
+	assert.Contains(t, r.Trouble, "main class")
 }
 
 func TestCellsComeSeedBySeed(t *testing.T) {

@@ -3,7 +3,7 @@ package misstep.workloads.libraries;
 /**
  * LANG-481, commons-lang 2.4 to 2.6: IntRange.hashCode computes in the field in which it keeps the
  * result, so another thread may read an intermediate value. Range of commons-lang3 3.22.0 computes
- * it when it is made; that of 3.14.0 reads the field twice, and may return 0.
+ * it when it is made; that of 3.14.0 reads the field twice (by its bytecode), and may return 0.
  */
 final class LangHash implements Bug {
   private static final int TIMES = 200;

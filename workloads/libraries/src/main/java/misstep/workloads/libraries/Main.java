@@ -12,11 +12,12 @@ public final class Main {
   /**
    * Runs the workload.
    *
-   * @param args name of the bug, rounds of a repetition
+   * @param args name of the bug, rounds of a repetition, seconds after which a thread hangs
    */
   public static void main(String[] args) {
     Bug bug = bug(args.length == 0 ? "" : args[0]);
     int rounds = Harness.argument(args, 1, 2000);
+    Pair.hangSeconds(Harness.argument(args, 2, 10));
     Harness.run(
         new Workload() {
           @Override

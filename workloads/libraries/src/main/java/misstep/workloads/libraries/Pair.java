@@ -4,7 +4,7 @@ import java.util.concurrent.CyclicBarrier;
 
 /** Two threads that begin together. */
 final class Pair {
-  private static final long HANG_MILLIS = 10_000;
+  private static long hangSeconds = 10;
 
   /** What a thread does. */
   interface Step {
@@ -13,10 +13,15 @@ final class Pair {
 
   private Pair() {}
 
+  /** Sets after how many seconds a thread that has not ended counts as one that hangs. */
+  static void hangSeconds(long seconds) {
+    hangSeconds = seconds;
+  }
+
   /**
    * Runs two steps at once.
    *
-   * @return what went wrong: an exception, or that they did not end in ten seconds; null if nothing
+   * @return what went wrong: an exception, or that they did not end in time; null if nothing
    */
   static String run(Step first, Step second) throws Exception {
     CyclicBarrier start = new CyclicBarrier(2);
@@ -28,7 +33,7 @@ final class Pair {
       thread.start();
     }
     for (Thread thread : threads) {
-      thread.join(HANG_MILLIS);
+      thread.join(1000 * hangSeconds);
       if (thread.isAlive()) {
         StackTraceElement[] stack = thread.getStackTrace();
         return "the thread "
