@@ -51,6 +51,7 @@ var small = map[string][]string{
 	"churn":         {"20"},
 	"exceptions":    {"2000", "7"},
 	"forkjoin":      {"100000", "7"},
+	"hangs":         {"all", "2", "7"},
 	"h2":            {"3", "300", "7"},
 	"indy-link":     {"5"},
 	"lucene":        {"500", "7"},
