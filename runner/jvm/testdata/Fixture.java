@@ -39,6 +39,9 @@ public class Fixture {
       case "work":
         work(Long.parseLong(args[1]));
         break;
+      case "naps":
+        naps(Long.parseLong(args[1]));
+        break;
       case "loop":
         loop();
         break;
@@ -136,6 +139,32 @@ public class Fixture {
       if (i % 50 == 0) sink += key.replaceAll("([0-9])-", "$1+").hashCode();
     }
     sink += seen.size();
+  }
+
+  /** Has threads wait for a millisecond again and again, and compute a little in between. */
+  private static void naps(long millis) throws InterruptedException {
+    long end = System.nanoTime() + millis * 1_000_000;
+    Thread[] threads = new Thread[4];
+    for (int i = 0; i < threads.length; i++) {
+      threads[i] =
+          new Thread(
+              () -> {
+                Object own = new Object();
+                try {
+                  synchronized (own) {
+                    while (System.nanoTime() < end) {
+                      fibonacci(10);
+                      own.wait(1);
+                    }
+                  }
+                } catch (InterruptedException e) {
+                  throw new IllegalStateException(e);
+                }
+              },
+              "nap-" + i);
+      threads[i].start();
+    }
+    for (Thread thread : threads) thread.join();
   }
 
   private static int fibonacci(int n) {
