@@ -58,8 +58,8 @@ type codeEdges struct {
 	in       edges.Input
 	check    Check
 	found    []edgeFault
-	// Of this chunk.
-	seen     map[*recording.Stack]bool
+	seen map[*recording.Stack]bool // of this chunk
+	// compared are places of this chunk and of others that share its methods.
 	compared map[framePlace]bool
 }
 
@@ -97,7 +97,9 @@ func (c *codeEdges) Visit(r recording.Record) error {
 	switch r := r.(type) {
 	case *recording.Chunk:
 		clear(c.seen)
-		clear(c.compared)
+		if len(c.compared) > mostKnown {
+			clear(c.compared)
+		}
 	case *recording.Setting:
 		c.traced.setting(r)
 		c.version(jvmVersion(r))

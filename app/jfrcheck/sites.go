@@ -31,6 +31,8 @@ type sites struct {
 	full  bool
 	// pending counts the events by their stacks: those of a chunk share them, so that each is looked at once.
 	pending map[sampled]uint64
+	// known calls, of this chunk and of others that share its methods; nil for what is not checked.
+	known map[call]*called
 }
 
 // sampled is a stack of a sampler's events in a chunk.
@@ -53,7 +55,7 @@ type called struct {
 }
 
 func newSites() *sites {
-	return &sites{calls: map[callSite]map[callee]*called{}, pending: map[sampled]uint64{}}
+	return &sites{calls: map[callSite]map[callee]*called{}, pending: map[sampled]uint64{}, known: map[call]*called{}}
 }
 
 // Visit takes a record.
@@ -69,6 +71,9 @@ func (s *sites) Visit(r recording.Record) error {
 	return nil
 }
 
+// mostKnown bounds what is kept from chunk to chunk by the methods that they share.
+const mostKnown = 1 << 18
+
 // call is one from a place in a method, as the stacks of a chunk have it: they share methods.
 type call struct {
 	from, to *recording.Method
@@ -78,15 +83,17 @@ type call struct {
 
 // settle notes the calls of a chunk.
 func (s *sites) settle() {
-	known := map[call]*called{}
+	if len(s.known) > mostKnown {
+		clear(s.known)
+	}
 	for at, n := range s.pending {
 		for i := 1; i < len(at.stack.Frames); i++ {
 			caller := at.stack.Frames[i]
 			of := call{caller.Method, at.stack.Frames[i-1].Method, caller.BCI, caller.Kind == recording.Native}
-			c, has := known[of]
+			c, has := s.known[of]
 			if !has {
 				c = s.called(of, at, i)
-				known[of] = c
+				s.known[of] = c
 			}
 			if c != nil {
 				c.count += n

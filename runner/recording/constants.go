@@ -6,6 +6,7 @@ import "strings"
 const (
 	threadName = "java.lang.Thread"
 	stackName  = "jdk.types.StackTrace"
+	frameName  = "jdk.types.StackFrame"
 	// textDepth is how often a string may be another one.
 	textDepth = 4
 )
@@ -85,6 +86,10 @@ func (p *parser) each(t *typ, position int, read func(f *field, c cursor)) {
 	for i := range t.fields {
 		f := &t.fields[i]
 		read(f, c)
+		if f.number || f.pooled && !f.array {
+			c.integer()
+			continue
+		}
 		p.skipField(t, f, &c)
 	}
 }
@@ -201,14 +206,14 @@ func (p *parser) stackFrames(s *Stack, t *typ, c *cursor) *broken {
 		frame.BCI, frame.Line = -1, -1
 		for j := range t.fields {
 			f := &t.fields[j]
-			switch {
-			case f.name == "method" && f.pooled:
+			switch f.role {
+			case methodRole:
 				frame.Method = p.method(f.of, c.integer())
-			case f.name == "type" && f.pooled:
+			case kindRole:
 				frame.Kind = p.frameKind(f.of, c.integer())
-			case f.name == "lineNumber" && f.is(integerForm):
+			case lineRole:
 				frame.Line = int32(c.integer())
-			case f.name == "bytecodeIndex" && f.is(integerForm):
+			case indexRole:
 				frame.BCI = int32(c.integer())
 			default:
 				p.skipField(t, f, c)
@@ -263,7 +268,23 @@ func (p *parser) method(t *typ, id uint64) *Method {
 			m.Hidden = c.octet() != 0
 		}
 	})
+	m = p.shared(m)
 	of.methods[number] = m
+	return m
+}
+
+// mostShared methods are kept for the chunks that follow.
+const mostShared = 1 << 16
+
+// shared returns the method of a chunk before that is the same, so that what was found out of it needs not be found again.
+func (f *file) shared(m *Method) *Method {
+	if known := f.methods[*m]; known != nil {
+		return known
+	}
+	if len(f.methods) >= mostShared {
+		clear(f.methods)
+	}
+	f.methods[*m] = m
 	return m
 }
 

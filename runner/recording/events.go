@@ -23,6 +23,10 @@ const (
 	typeRole
 	nameRole
 	valueRole
+	methodRole
+	kindRole
+	lineRole
+	indexRole
 	roleCount
 )
 
@@ -47,6 +51,7 @@ var (
 		jvmType:     {"jvmVersion": valueRole},
 		lossType:    {"amount": bytesRole},
 		lostType:    {"lostSamples": samplesRole},
+		frameName:   {"method": methodRole, "type": kindRole, "lineNumber": lineRole, "bytecodeIndex": indexRole},
 	}
 )
 
@@ -99,6 +104,8 @@ func (f *field) fits(r role) bool {
 		return f.pooled && f.of.name == threadName
 	case stackRole:
 		return f.pooled && f.of.name == stackName
+	case methodRole, kindRole:
+		return f.pooled
 	case stateRole, nameRole, valueRole:
 		return f.pooled || f.of.form == stringForm
 	case biasedRole, failedRole:

@@ -22,7 +22,10 @@ type file struct {
 	summary Summary
 	index   int
 	buffer  []byte
-	described
+	methods map[Method]*Method
+	// What the metadata of the chunk at hand describe, and of some before.
+	*described
+	known []*described
 }
 
 // Parse reads a recording and calls visit with each record, in the order of the recording's chunks and of the events in them (which
@@ -53,7 +56,10 @@ var errTime = errors.New("the time for reading is over")
 
 // parse reads a recording of so many bytes.
 func parse(ctx context.Context, in io.ReaderAt, size int64, limits Limits, visit func(Record) error) (Summary, error) {
-	f := &file{in: in, size: size, limits: limits, visit: visit, summary: Summary{Complete: true, Types: map[string]int64{}}}
+	f := &file{
+		in: in, size: size, limits: limits, visit: visit, methods: map[Method]*Method{},
+		summary: Summary{Complete: true, Types: map[string]int64{}},
+	}
 	err := f.read(ctx)
 	return f.summary, err
 }
@@ -149,6 +155,9 @@ func (f *file) begin(h header, size, offset int64) error {
 	})
 }
 
+// mostKept constants and references may a chunk have whose tables serve for others.
+const mostKept = 1 << 19
+
 // contents reads what a chunk has.
 func (f *file) contents(ctx context.Context, h header, data []byte, offset int64) error {
 	if h.flags&compressedIntegers == 0 {
@@ -156,6 +165,9 @@ func (f *file) contents(ctx context.Context, h header, data []byte, offset int64
 	}
 	p := &parser{file: f, header: h, data: data}
 	wrong := p.run(ctx)
+	if p.entries > mostKept {
+		f.known = nil
+	}
 	for _, t := range p.types {
 		if t.events > 0 {
 			f.summary.Types[t.name] += t.events

@@ -51,6 +51,7 @@ type field struct {
 	typeID        uint64
 	of            *typ
 	pooled, array bool
+	number        bool // an integer, no array
 	annotations   []annotation
 	unit          unit
 	role          role
@@ -74,7 +75,8 @@ type metadata struct {
 	elements int
 }
 
-// described is what the metadata of a chunk describe, and what is found by it. The chunks of a recording mostly have the same.
+// described is what the metadata of a chunk describe, and what is found by it. The chunks of a recording mostly have the same, or
+// those of another recorder in turn.
 type described struct {
 	bytes []byte
 	types map[uint64]*typ
@@ -83,8 +85,12 @@ type described struct {
 	linked []*link
 }
 
-// describe reads the metadata event at a position of a chunk, unless it is that of the chunk before.
-func (d *described) describe(data []byte, position int64) *broken {
+// mostDescribed metadata are kept for the chunks that follow.
+const mostDescribed = 4
+
+// describe reads the metadata event at a position of a chunk, unless it is that of a chunk before.
+func (f *file) describe(data []byte, position int64) *broken {
+	f.described = &described{}
 	if position < headerBytes || position >= int64(len(data)) {
 		return brokenAt(headerMetadata, "the header's place of the metadata, %d, is outside of the chunk", position)
 	}
@@ -97,9 +103,12 @@ func (d *described) describe(data []byte, position int64) *broken {
 	c.integer() // duration
 	c.integer() // id of the metadata
 	from, end := c.at, int(position)+int(min(size, uint64(len(data))))
-	if c.err == nil && end <= len(data) && from < end && bytes.Equal(d.bytes, data[from:end]) {
-		d.clear()
-		return nil
+	for _, d := range f.known {
+		if c.err == nil && end <= len(data) && from < end && bytes.Equal(d.bytes, data[from:end]) {
+			d.clear()
+			f.described = d
+			return nil
+		}
 	}
 	m := &metadata{types: map[uint64]*typ{}, cursor: c}
 	for left := c.count(); left > 0 && c.err == nil; left-- {
@@ -116,9 +125,11 @@ func (d *described) describe(data []byte, position int64) *broken {
 		}
 		t.assignRoles()
 	}
-	*d = described{types: m.types, links: map[linkPlace]*link{}}
+	f.described = &described{types: m.types, links: map[linkPlace]*link{}}
 	if c.err == nil && c.at == end {
-		d.bytes = bytes.Clone(data[from:end])
+		f.described.bytes = bytes.Clone(data[from:end])
+		f.known = append(f.known, f.described)
+		f.known = f.known[max(0, len(f.known)-mostDescribed):]
 	}
 	return c.err
 }
@@ -174,6 +185,7 @@ func (m *metadata) element(t *typ, f *field, depth int) {
 // resolve finds the types that a field and its annotations name.
 func (m *metadata) resolve(f *field) {
 	f.of = m.types[f.typeID]
+	f.number = f.is(integerForm)
 	for _, a := range f.annotations {
 		if of := m.types[a.typeID]; of != nil && (of.name == "jdk.jfr.Timestamp" || of.name == "jdk.jfr.Timespan") {
 			f.unit = units[a.value]

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -135,6 +136,31 @@ func TestParseIsBounded(t *testing.T) {
 	stack := all[2].(*Event).Stack
 	require.True(t, stack.Cut)
 	require.Len(t, stack.Frames, 1)
+}
+
+// Chunks share what they say of methods, not what they say of samples; metadata that cannot be found leave nothing of the chunk
+// before.
+func TestParseOfChunksInTurn(t *testing.T) {
+	data := forgedRecording()
+	other := forged(forgedTypes(), checkpoint(0), appendValues(nil, sampleID, 7, 1, 1, 1))
+	none := bytes.Clone(data)
+	binary.BigEndian.PutUint64(none[headerMetadata:], 0)
+	turns := slices.Concat(data, other, data, none)
+	var stacks []*Stack
+	summary, err := parse(t.Context(), bytes.NewReader(turns), int64(len(turns)), Limits{}.orDefaults(), func(r Record) error {
+		if e, is := r.(*Event); is {
+			stacks = append(stacks, e.Stack)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, stacks, 3)
+	require.Nil(t, stacks[1], "the constants of another chunk")
+	require.NotSame(t, stacks[0], stacks[2])
+	require.Same(t, stacks[0].Frames[0].Method, stacks[2].Frames[0].Method)
+	require.Equal(t, 1, summary.Problems)
+	require.Equal(t, int64(3), summary.Types["jdk.ExecutionSample"])
+	require.Equal(t, int64(2), summary.Types["jdk.ActiveSetting"])
 }
 
 // An error of visit ends the reading.

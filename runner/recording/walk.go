@@ -19,7 +19,16 @@ func (p *parser) fields(from, t *typ, c *cursor, depth int) {
 		return
 	}
 	for i := range t.fields {
-		p.field(from, t, &t.fields[i], c, depth)
+		f := &t.fields[i]
+		switch {
+		case f.number:
+			c.integer()
+		case f.pooled && !f.array && f.of != nil:
+			position := c.at
+			p.refer(from, f, f.of, c.integer(), position)
+		default:
+			p.field(from, t, f, c, depth)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func newEarly() early { return early{threads: map[string][]uint64{}, events: map
 
 // event notes an event with a stack trace.
 func (y *early) event(c *recording.Chunk, e *recording.Event) {
-	if c == nil || e.Thread == nil || !javaEvent(e.Type) || e.StartNanos+e.DurationNanos >= c.StartNanos {
+	if c == nil || e.Thread == nil || e.StartNanos+e.DurationNanos >= c.StartNanos || !javaEvent(e.Type) {
 		return
 	}
 	y.threads[e.Type] = append(y.threads[e.Type], e.Thread.Constant)

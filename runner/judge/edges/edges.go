@@ -52,10 +52,13 @@ type Judge struct {
 
 	explained map[edge]Explanation
 	known     map[named]*method
-	// Of the current chunk.
+	// methods of the current chunk, and of others that share them.
 	methods map[*recording.Method]*method
-	stacks  map[*recording.Stack]*verdict
+	stacks  map[*recording.Stack]*verdict // of the current chunk
 }
+
+// mostMethods are kept from chunk to chunk.
+const mostMethods = 1 << 16
 
 // tally counts by the explanation.
 type tally [explanations]uint64
@@ -103,8 +106,10 @@ func New(in Input) *Judge {
 // Visit takes a record of a recording. It returns no error.
 func (j *Judge) Visit(record recording.Record) error {
 	switch r := record.(type) {
-	case *recording.Chunk: // events of a chunk share what they point to
-		clear(j.methods)
+	case *recording.Chunk: // events of a chunk share what they point to, and chunks may share methods
+		if len(j.methods) > mostMethods {
+			clear(j.methods)
+		}
 		clear(j.stacks)
 	case *recording.Event:
 		j.number++
