@@ -58,7 +58,7 @@ type codeEdges struct {
 	in       edges.Input
 	check    Check
 	found    []edgeFault
-	seen map[*recording.Stack]bool // of this chunk
+	seen     map[*recording.Stack]bool // of this chunk
 	// compared are places of this chunk and of others that share its methods.
 	compared map[framePlace]bool
 }

@@ -7,14 +7,15 @@ const (
 	threadName = "java.lang.Thread"
 	stackName  = "jdk.types.StackTrace"
 	frameName  = "jdk.types.StackFrame"
+	methodName = "jdk.types.Method"
 	// textDepth is how often a string may be another one.
 	textDepth = 4
 )
 
 // text is a string, which may be absent.
 type text struct {
-	value string
-	there bool
+	value       string
+	there, read bool
 }
 
 // class is what is said of a method's class.
@@ -47,8 +48,9 @@ func (p *parser) textOf(t *typ, id uint64, depth int) text {
 		return text{}
 	}
 	of := t.pool
-	known, has := of.texts[number]
-	if has {
+	of.texts = filled(of.texts, len(of.at))
+	known := of.texts[number]
+	if known.read {
 		return known
 	}
 	c := p.cursor(position)
@@ -58,8 +60,17 @@ func (p *parser) textOf(t *typ, id uint64, depth int) text {
 	case t.simple && len(t.fields) == 1:
 		known = p.textAt(&t.fields[0], &c, depth+1)
 	}
+	known.read = true
 	of.texts[number] = known
 	return known
+}
+
+// filled returns a table with room for all constants of a pool.
+func filled[T any](table []T, size int) []T {
+	if len(table) < size {
+		table = append(table, make([]T, size-len(table))...)
+	}
+	return table
 }
 
 // textAt reads a field that is a string, or stands for one.
@@ -72,8 +83,8 @@ func (p *parser) textAt(f *field, c *cursor, depth int) text {
 		if c.at < len(c.data) && c.data[c.at] == constantString {
 			return p.textOf(f.of, c.skipString(), depth)
 		}
-		value, there := c.text()
-		return text{value, there}
+		value, there := p.string(c)
+		return text{value: value, there: there}
 	case f.of.simple && len(f.of.fields) == 1 && depth <= textDepth:
 		return p.textAt(&f.of.fields[0], c, depth+1)
 	}
@@ -167,9 +178,7 @@ func (p *parser) stack(t *typ, id uint64) (*Stack, *broken) {
 		return nil, nil
 	}
 	of := t.pool
-	if len(of.stacks) < len(of.at) {
-		of.stacks = append(of.stacks, make([]*Stack, len(of.at)-len(of.stacks))...)
-	}
+	of.stacks = filled(of.stacks, len(of.at))
 	if known := of.stacks[number]; known != nil {
 		return known, nil
 	}
@@ -247,45 +256,31 @@ func (p *parser) method(t *typ, id uint64) *Method {
 		return nil
 	}
 	of := t.pool
-	if len(of.methods) < len(of.at) {
-		of.methods = append(of.methods, make([]*Method, len(of.at)-len(of.methods))...)
-	}
+	of.methods = filled(of.methods, len(of.at))
 	if known := of.methods[number]; known != nil {
 		return known
 	}
-	m := &Method{Constant: id}
-	p.each(t, position, func(f *field, c cursor) {
-		switch f.name {
-		case "type":
-			p.declared(m, f, &c)
-		case "name":
+	m := Method{Constant: id}
+	c := p.cursor(position)
+	for i := range t.fields {
+		f := &t.fields[i]
+		switch f.role {
+		case classRole:
+			p.declared(&m, f, &c)
+		case nameRole:
 			m.Name = p.textAt(f, &c, 0).value
-		case "descriptor":
+		case descriptorRole:
 			m.Descriptor = p.textAt(f, &c, 0).value
-		case "modifiers":
+		case modifiersRole:
 			m.Modifiers = uint32(c.integer())
-		case "hidden":
+		case hiddenRole:
 			m.Hidden = c.octet() != 0
+		default:
+			p.skipField(t, f, &c)
 		}
-	})
-	m = p.shared(m)
-	of.methods[number] = m
-	return m
-}
-
-// mostShared methods are kept for the chunks that follow.
-const mostShared = 1 << 16
-
-// shared returns the method of a chunk before that is the same, so that what was found out of it needs not be found again.
-func (f *file) shared(m *Method) *Method {
-	if known := f.methods[*m]; known != nil {
-		return known
 	}
-	if len(f.methods) >= mostShared {
-		clear(f.methods)
-	}
-	f.methods[*m] = m
-	return m
+	of.methods[number] = p.sameMethod(&m)
+	return of.methods[number]
 }
 
 // declared says in which class a method is.

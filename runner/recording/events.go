@@ -27,6 +27,10 @@ const (
 	kindRole
 	lineRole
 	indexRole
+	classRole
+	descriptorRole
+	modifiersRole
+	hiddenRole
 	roleCount
 )
 
@@ -51,7 +55,10 @@ var (
 		jvmType:     {"jvmVersion": valueRole},
 		lossType:    {"amount": bytesRole},
 		lostType:    {"lostSamples": samplesRole},
-		frameName:   {"method": methodRole, "type": kindRole, "lineNumber": lineRole, "bytecodeIndex": indexRole},
+		methodName: {
+			"type": classRole, "name": nameRole, "descriptor": descriptorRole, "modifiers": modifiersRole, "hidden": hiddenRole,
+		},
+		frameName: {"method": methodRole, "type": kindRole, "lineNumber": lineRole, "bytecodeIndex": indexRole},
 	}
 )
 
@@ -104,11 +111,11 @@ func (f *field) fits(r role) bool {
 		return f.pooled && f.of.name == threadName
 	case stackRole:
 		return f.pooled && f.of.name == stackName
-	case methodRole, kindRole:
+	case methodRole, kindRole, classRole:
 		return f.pooled
-	case stateRole, nameRole, valueRole:
+	case stateRole, nameRole, valueRole, descriptorRole:
 		return f.pooled || f.of.form == stringForm
-	case biasedRole, failedRole:
+	case biasedRole, failedRole, hiddenRole:
 		return !f.pooled && f.of.form == booleanForm
 	default:
 		return !f.pooled && f.of.form == integerForm

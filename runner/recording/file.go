@@ -22,7 +22,7 @@ type file struct {
 	summary Summary
 	index   int
 	buffer  []byte
-	methods map[Method]*Method
+	common
 	// What the metadata of the chunk at hand describe, and of some before.
 	*described
 	known []*described
@@ -57,7 +57,7 @@ var errTime = errors.New("the time for reading is over")
 // parse reads a recording of so many bytes.
 func parse(ctx context.Context, in io.ReaderAt, size int64, limits Limits, visit func(Record) error) (Summary, error) {
 	f := &file{
-		in: in, size: size, limits: limits, visit: visit, methods: map[Method]*Method{},
+		in: in, size: size, limits: limits, visit: visit, common: newCommon(),
 		summary: Summary{Complete: true, Types: map[string]int64{}},
 	}
 	err := f.read(ctx)

@@ -17,7 +17,7 @@ type pool struct {
 	// again are other definitions.
 	again []definition
 	// What was read of them.
-	texts   map[int]text
+	texts   []text
 	names   map[int]text
 	loaders map[int]string
 	classes map[int]class
@@ -78,8 +78,8 @@ func (p *parser) linkOf(from *typ, f *field, to *typ) *link {
 func (t *typ) constants() *pool {
 	if t.pool == nil {
 		t.pool = &pool{
-			texts: map[int]text{}, names: map[int]text{}, loaders: map[int]string{}, classes: map[int]class{},
-			threads: map[int]*Thread{}, kinds: map[int]FrameKind{},
+			names: map[int]text{}, loaders: map[int]string{}, classes: map[int]class{}, threads: map[int]*Thread{},
+			kinds: map[int]FrameKind{},
 		}
 	}
 	return t.pool
@@ -91,8 +91,8 @@ func (p *pool) clear() {
 	p.at, p.again = p.at[:0], p.again[:0]
 	clear(p.stacks)
 	clear(p.methods)
-	p.stacks, p.methods = p.stacks[:0], p.methods[:0]
 	clear(p.texts)
+	p.stacks, p.methods, p.texts = p.stacks[:0], p.methods[:0], p.texts[:0]
 	clear(p.names)
 	clear(p.loaders)
 	clear(p.classes)
