@@ -74,11 +74,11 @@ func (s *sites) Visit(r recording.Record) error {
 // mostKnown bounds what is kept from chunk to chunk by the methods that they share.
 const mostKnown = 1 << 18
 
-// call is one from a place in a method, as the stacks of a chunk have it: they share methods.
+// call is one from a place in a method, as the stacks of a chunk have it: they share methods. Without padding it is hashed at once.
 type call struct {
 	from, to *recording.Method
 	bci      int32
-	native   bool
+	kind     int32 // recording.FrameKind of the caller
 }
 
 // settle notes the calls of a chunk.
@@ -89,7 +89,7 @@ func (s *sites) settle() {
 	for at, n := range s.pending {
 		for i := 1; i < len(at.stack.Frames); i++ {
 			caller := at.stack.Frames[i]
-			of := call{caller.Method, at.stack.Frames[i-1].Method, caller.BCI, caller.Kind == recording.Native}
+			of := call{caller.Method, at.stack.Frames[i-1].Method, caller.BCI, int32(caller.Kind)}
 			c, has := s.known[of]
 			if !has {
 				c = s.called(of, at, i)
@@ -106,7 +106,8 @@ func (s *sites) settle() {
 // called returns what counts a call from a frame of a stack; nil for what is not checked.
 func (s *sites) called(of call, at sampled, i int) *called {
 	m, to := of.from, of.to
-	if m == nil || to == nil || of.bci < 0 || m.Modifiers&accNative != 0 || of.native || fromHandle(m) ||
+	if m == nil || to == nil || of.bci < 0 || m.Modifiers&accNative != 0 ||
+		of.kind == int32(recording.Native) || fromHandle(m) ||
 		m.Descriptor == pseudo || to.Descriptor == pseudo {
 		return nil
 	}

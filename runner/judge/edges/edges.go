@@ -72,11 +72,10 @@ type method struct {
 	versions []*version
 }
 
-// edge is a pair of adjacent frames.
+// edge is a pair of adjacent frames. Without padding it is hashed at once.
 type edge struct {
-	caller *method
-	bci    int32
-	callee *method
+	caller, callee *method
+	bci            int64
 }
 
 // verdict is that of a stack.
@@ -156,7 +155,7 @@ func (j *Judge) judge(s *recording.Stack) *verdict {
 		}
 	}
 	for i := range max(0, len(v.frames)-1) {
-		x := j.explain(edge{v.frames[i+1].method, v.frames[i+1].bci, v.frames[i].method})
+		x := j.explain(edge{v.frames[i+1].method, v.frames[i].method, int64(v.frames[i+1].bci)})
 		v.edges[x]++
 		v.weakest = max(v.weakest, x)
 		if x == Nothing {
@@ -200,7 +199,7 @@ func (j *Judge) methodOf(m *recording.Method) *method {
 func (j *Judge) explain(e edge) Explanation {
 	x, known := j.explained[e]
 	if !known {
-		x = j.in.Program.explain(e.caller.versions, e.bci, e.callee.versions)
+		x = j.in.Program.explain(e.caller.versions, int32(e.bci), e.callee.versions)
 		j.explained[e] = x
 	}
 	return x
