@@ -58,7 +58,10 @@ type codeEdges struct {
 	in       edges.Input
 	check    Check
 	found    []edgeFault
-	seen     map[*recording.Stack]bool // of this chunk
+	// wrong counts the impossible edges by their callers, also those of which no fault is kept; without a name those whose callers
+	// are not known any more.
+	wrong map[code]uint64
+	seen  map[*recording.Stack]bool // of this chunk
 	// compared are places of this chunk and of others that share its methods.
 	compared map[framePlace]bool
 }
@@ -86,6 +89,7 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 	return &codeEdges{
 		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{},
 		missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{}, compared: map[framePlace]bool{},
+		wrong: map[code]uint64{},
 		check: Check{
 			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
 		},
@@ -133,18 +137,21 @@ func (c *codeEdges) ends(r *Recording) {
 	c.check.add(v.Count)
 	in := c.in
 	in.Profiler = r.Profiler
+	rest := v.Count.GetMismatch()
 	for _, m := range v.Mismatches {
 		reference, suspect := m.GetReference().GetFrames(), m.GetSuspect()
 		suspect.Source, suspect.Asynchronous = in.Profiler, in.Asynchronous(suspect.GetSampler())
 		frames := suspect.GetFrames()
 		callee := len(frames) - 1 - int(m.GetDivergence())
 		caller := frames[callee+1]
+		c.wrong[code{caller.GetClassName(), caller.GetMethod()}] += m.GetCount()
+		rest -= m.GetCount()
+		if len(c.found) >= mostFaults {
+			continue
+		}
 		detail := "no call stands there"
 		if len(reference) > len(frames)-1-callee {
 			detail = "the instruction there calls " + protoMethod(reference[0])
-		}
-		if len(c.found) >= mostFaults {
-			break
 		}
 		c.found = append(c.found, edgeFault{Fault{
 			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail,
@@ -153,18 +160,22 @@ func (c *codeEdges) ends(r *Recording) {
 			Stack: protoStack(frames),
 		}, caller.GetClassName(), caller.GetMethod()})
 	}
+	c.wrong[code{}] += rest
 }
 
 func (c *codeEdges) report(r *Report) {
 	c.settle()
+	for of, n := range c.wrong {
+		if n > 0 && c.otherClass(of.class, of.method) {
+			c.check.Wrong -= n
+			c.check.Void[otherFile] += n
+		}
+	}
 	found := faults{}
 	for _, f := range c.found {
-		if c.otherClass(f.class, f.method) {
-			c.check.Wrong -= f.Count
-			c.check.Void[otherFile] += f.Count
-			continue
+		if !c.otherClass(f.class, f.method) {
+			found.add(f.Fault)
 		}
-		found.add(f.Fault)
 	}
 	r.Checks = append(r.Checks, c.check)
 	r.Faults = append(r.Faults, found.list()...)

@@ -1,6 +1,7 @@
 package jfrcheck
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,30 @@ func TestEdgesByClassFiles(t *testing.T) {
 	assert.EqualValues(t, 1, c.Void[otherFile])
 	assert.False(t, r.Wrong())
 	assert.Contains(t, strings.Join(r.Notes, "\n"), "are not those that ran (other lines): java.util.concurrent.FutureTask")
+}
+
+// Edges beyond those that are kept are void as well where the class files are of another build.
+func TestMoreEdgesThanAreKept(t *testing.T) {
+	jdk := testenv.Catalogued(t, "jdk17").Path
+	_, bad, _ := realCall(t, jdk)
+	const each = mostFaults + 10
+	var all [][]recording.Record
+	for range 2 {
+		records := []recording.Record{chunk(0), &recording.Setting{
+			Type: "jdk.JVMInformation", Name: "jvmVersion", Value: "OpenJDK 64-Bit Server VM (25.0.3+9-LTS) for linux-amd64",
+		}}
+		for bci := range int32(each) {
+			stack := &recording.Stack{Frames: slices.Clone(bad.Frames)}
+			stack.Frames[1].BCI = bci
+			records = append(records, event(0, stack))
+		}
+		all = append(all, records)
+	}
+	r := runAll(t, Options{JDK: jdk}, all...)
+	c := checkOf(t, r, recipe.EventEdges)
+	assert.Zero(t, c.Wrong)
+	assert.Greater(t, c.Void[otherFile], uint64(2*mostFaults))
+	assert.Empty(t, r.Faults)
 }
 
 // runAll checks recordings with these records, each in a file of its own.
