@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -47,9 +48,17 @@ type consumer interface {
 	report(r *Report)
 }
 
+// What is collected seldom costs less CPU time: chunks leave their tables behind. softMemory is from where on it is collected often.
+const (
+	growth     = 400 // percent, as of GOGC
+	softMemory = 384 << 20
+)
+
 // Run checks recordings. What prevents a file from being checked is returned in failed, and the others are checked all the same;
 // err is what prevents any check.
 func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed []error, err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(growth))
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(softMemory))
 	path, err := classes.Open(o.ClassPath, o.JDK)
 	if err != nil {
 		return nil, nil, err
