@@ -48,7 +48,7 @@ type consumer interface {
 	report(r *Report)
 }
 
-// What is collected seldom costs less CPU time: chunks leave their tables behind. softMemory is from where on it is collected often.
+// A collector that seldom runs takes less CPU time: chunks leave much behind. From softMemory on it runs often.
 const (
 	growth     = 400 // percent, as of GOGC
 	softMemory = 384 << 20

@@ -63,7 +63,7 @@ func TestConstantsOfWholeRecordings(t *testing.T) {
 
 // An id that is changed in its definition is missed where it is used.
 func TestAConstantThatIsTakenAway(t *testing.T) {
-	file := record(t, testenv.Catalogued(t, "jdk25"), 300)
+	file := record(t, testenv.Catalogued(t, "jdk25"), 300, "-XX:TLABSize=2k", "-XX:-ResizeTLAB")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	// A symbol's definition: its id, then the encoding (3: UTF-8), the length, the text.

@@ -127,7 +127,7 @@ func (f *file) describe(data []byte, position int64) *broken {
 	}
 	f.described = &described{types: m.types, links: map[linkPlace]*link{}}
 	if c.err == nil && c.at == end {
-		f.described.bytes = bytes.Clone(data[from:end])
+		f.bytes = bytes.Clone(data[from:end])
 		f.known = append(f.known, f.described)
 		f.known = f.known[max(0, len(f.known)-mostDescribed):]
 	}
