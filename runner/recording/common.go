@@ -1,10 +1,17 @@
 package recording
 
+import "strings"
+
 // What chunks have in common is kept for those that follow, within these bounds.
 const (
 	mostShared  = 1 << 16
 	sharedBytes = 256 // of a string
+	// methodBytes of a method's strings: a longer one is its chunk's only.
+	methodBytes = 2048
 )
+
+// mostText is the size of the longest string that is read whole, in bytes: class files have none that is longer (JVMS 4.4.7).
+const mostText = 1<<16 - 1
 
 // common are the strings and methods of chunks before.
 type common struct {
@@ -23,7 +30,9 @@ func (s *common) sameMethod(m *Method) *Method {
 		clear(s.methods)
 	}
 	known := *m
-	s.methods[known] = &known
+	if len(m.Class)+len(m.Name)+len(m.Descriptor)+len(m.Loader) <= methodBytes {
+		s.methods[known] = &known
+	}
 	return &known
 }
 
@@ -33,7 +42,11 @@ func (s *common) string(c *cursor) (string, bool) {
 	after := *c
 	after.skipString()
 	if after.err != nil || after.at-from > sharedBytes {
-		return c.text()
+		value, there := c.text()
+		if len(value) > mostText {
+			value = strings.ToValidUTF8(value[:mostText], "")
+		}
+		return value, there
 	}
 	written := c.data[from:after.at]
 	if known, has := s.strings[string(written)]; has {

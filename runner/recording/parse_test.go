@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -161,6 +162,26 @@ func TestParseOfChunksInTurn(t *testing.T) {
 	require.Equal(t, 1, summary.Problems)
 	require.Equal(t, int64(3), summary.Types["jdk.ExecutionSample"])
 	require.Equal(t, int64(2), summary.Types["jdk.ActiveSetting"])
+}
+
+// A name that is longer than any of a class is cut, and its method is not kept for other chunks.
+func TestParseOfALongName(t *testing.T) {
+	data := forged(forgedTypes(), checkpoint(0,
+		poolOf(symbolID, appendValues(nil, 1, strings.Repeat("x", 1<<20))),
+		poolOf(methodID, appendValues(nil, 1, 0, 1, 0, 0, 0)),
+		poolOf(stackID, appendValues(nil, 1, 0, 1, 1, 0, 0, 0)),
+	), appendValues(nil, sampleID, 7, 0, 1, 0))
+	all, problems := parsed(t, slices.Concat(data, data), Limits{})
+	require.Empty(t, problems)
+	var methods []*Method
+	for _, r := range all {
+		if e, is := r.(*Event); is {
+			methods = append(methods, e.Stack.Frames[0].Method)
+		}
+	}
+	require.Len(t, methods, 2)
+	require.Len(t, methods[0].Name, mostText)
+	require.NotSame(t, methods[0], methods[1])
 }
 
 // An error of visit ends the reading.
