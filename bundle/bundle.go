@@ -17,12 +17,14 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Names inside a bundle.
+// Report is the name of the draft of a bug report in a bundle.
+const Report = "jbs.md"
+
+// Names of other files in it.
 const (
 	nameFormat     = "FORMAT"
 	nameManifest   = "MANIFEST.sha256"
 	nameReadme     = "README.md"
-	nameReport     = "jbs.md"
 	nameReproducer = "reproducer.json"
 	nameRecipe     = "recipe.yaml"
 	nameScript     = "run.sh"
@@ -233,6 +235,6 @@ func modeOf(f File) fs.FileMode {
 }
 
 // required are the files that every bundle has.
-var required = []string{nameFormat, nameReadme, nameReport, nameReproducer, nameRecipe, nameScript}
+var required = []string{nameFormat, nameReadme, Report, nameReproducer, nameRecipe, nameScript}
 
 var errNoReproducer = errors.New("the reproducer has no finding or no recipe")

@@ -110,7 +110,7 @@ func fileValues(b *Bundle) map[string]string {
 	values := map[string]string{}
 	for _, f := range b.Files() {
 		switch f.Path {
-		case nameFormat, nameReadme, nameReport, nameReproducer, nameRecipe:
+		case nameFormat, nameReadme, Report, nameReproducer, nameRecipe:
 		default:
 			values[f.Path] = f.Digest.String()
 		}

@@ -29,7 +29,7 @@ var partsTemplate = template.Must(template.New("parts").Parse(partsText))
 
 var (
 	readmeTemplate = template.Must(template.Must(partsTemplate.Clone()).New(nameReadme).Parse(readmeText))
-	jbsTemplate    = template.Must(template.Must(partsTemplate.Clone()).New(nameReport).Parse(jbsText))
+	jbsTemplate    = template.Must(template.Must(partsTemplate.Clone()).New(Report).Parse(jbsText))
 )
 
 // report is what README.md, for a reader who has never heard of Misstep, and jbs.md, a draft in the form of the JDK Bug System,

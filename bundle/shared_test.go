@@ -145,7 +145,7 @@ func TestSharedFilesAreVerifiedWhereTheyLie(t *testing.T) {
 	file := b.Shared()[0]
 	require.NoError(t, b.VerifyShared(t.Context(), file))
 	assert.Equal(t, filepath.Join(filepath.Dir(path), SharedDir), b.Place(t.Context(), file))
-	for _, name := range []string{nameReadme, nameReport} {
+	for _, name := range []string{nameReadme, Report} {
 		text, err := b.ReadFile(name)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "Put the folder `shared`", name)

@@ -201,7 +201,7 @@ func (g *gatherer) texts(c *Contents) error {
 	g.text(nameReproducer, reproducer, false)
 	g.text(nameRecipe, recipe, false)
 	g.text(nameReadme, readme, false)
-	g.text(nameReport, draft, false)
+	g.text(Report, draft, false)
 	g.text(nameScript, script, true)
 	if len(c.Command.Only) > 0 {
 		g.text(nameOnly, []byte(strings.Join(c.Command.Only, "\n")+"\n"), false)

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"misstep/internal/atomicfile"
+	"misstep/internal/digits"
 )
 
 //go:embed style.html report.html diff.html
@@ -21,7 +22,7 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent":  func(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) },
 	"points":   func(a, b float64) string { return fmt.Sprintf("%+.1f", 100*(b-a)) },
 	"bytes":    func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
-	"count":    func(n any) string { return grouped(fmt.Sprint(n)) },
+	"count":    func(n any) string { return digits.Group(fmt.Sprint(n)) },
 	"bars":     bars,
 	"pair":     pair,
 	"duration": func(begin, end time.Time) string { return end.Sub(begin).Round(time.Second).String() },
@@ -32,14 +33,6 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 		return d.Round(max(d/1000, 1)).Round(10 * time.Microsecond).String()
 	},
 }).ParseFS(pages, "*.html"))
-
-// grouped is a number with a space between each three digits.
-func grouped(digits string) string {
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "\u202f" + digits[at:]
-	}
-	return digits
-}
 
 // barWidth and barHeight are the size of a picture, in its units.
 const (

@@ -2,15 +2,12 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"mime"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +25,7 @@ import (
 type findingPage struct {
 	*misstepv1.Finding
 	Now time.Time
-	// Label: the known bug it is, or "new"; SignatureText is what identifies it.
-	Label         string
+	// SignatureText is what identifies it.
 	SignatureText string
 	Mismatch      *stacks
 	Crash         *misstepv1.Crash
@@ -65,7 +61,7 @@ func (s *Site) finding(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	f := findingPage{
-		Finding: response.GetFinding(), Now: s.Clock(), Label: labelOf(response.GetFinding()),
+		Finding: response.GetFinding(), Now: s.Clock(),
 		Place: s.Place, Bundles: s.Bundle != nil,
 	}
 	f.SignatureText = strings.Join(append([]string{f.GetSignature().GetKind()}, f.GetSignature().GetParts()...), ": ")
@@ -169,64 +165,6 @@ func download(w http.ResponseWriter, name string) {
 	as := mime.FormatMediaType("attachment", map[string]string{"filename": name})
 	w.Header().Set("Content-Disposition", cmp.Or(as, "attachment"))
 	w.Header().Set("Cache-Control", "private, no-cache")
-}
-
-// maxBundles is the number of bundles that are written at the same time.
-const maxBundles = 2
-
-// bundle sends the bundle of a finding.
-func (s *Site) bundle(w http.ResponseWriter, r *http.Request) {
-	if err := s.sendBundle(w, r); err != nil {
-		s.fail(w, r, err)
-	}
-}
-
-func (s *Site) sendBundle(w http.ResponseWriter, r *http.Request) error {
-	leave, err := s.downloads.join(visitOf(r.Context()).caller)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if s.Bundle == nil {
-		return status.Error(codes.FailedPrecondition, "no bundles here: this process has no agent to put into them")
-	}
-	response, err := s.admin.GetFinding(r.Context(), &misstepv1.GetFindingRequest{FindingId: r.PathValue("id")})
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "misstep-web-")
-	if err != nil {
-		return fmt.Errorf("make folder for a bundle: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	id := response.GetFinding().GetId()
-	path := filepath.Join(dir, id+".zip")
-	if err := s.writeBundle(r.Context(), id, path); err != nil {
-		return err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	download(w, id+".zip")
-	_, _ = io.Copy(w, file) // whoever asked may have gone
-	return nil
-}
-
-// writeBundle writes the bundle of a finding to a file when it is its turn.
-func (s *Site) writeBundle(ctx context.Context, id, path string) error {
-	select {
-	case s.writing <- struct{}{}:
-		defer func() { <-s.writing }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	err := s.Bundle(ctx, id, path)
-	if _, known := status.FromError(err); !known {
-		err = status.Error(codes.FailedPrecondition, err.Error())
-	}
-	return err
 }
 
 // Command is the one that repeats the finding from its bundle.

@@ -112,7 +112,8 @@ func with(q url.Values, name, value string) string {
 func selection(q url.Values) (*misstepv1.ListFindingsRequest, error) {
 	request := &misstepv1.ListFindingsRequest{
 		CampaignId: q.Get("campaign"), Kind: q.Get("kind"), Check: q.Get("check"), Jdk: q.Get("jdk"), Bug: q.Get("bug"),
-		Status: q.Get("status"), State: q.Get("state"), Sort: q.Get("sort"), PageSize: pageSize, PageToken: q.Get("page"),
+		Doubted: q.Get("doubted") != "",
+		Status:  q.Get("status"), State: q.Get("state"), Sort: q.Get("sort"), PageSize: pageSize, PageToken: q.Get("page"),
 	}
 	if since := q.Get("since"); since != "" {
 		d, err := time.ParseDuration(since)
@@ -155,6 +156,7 @@ func filtersOf(q url.Values) []filter {
 		typed("jdk", "JDK", "17, 17.0.15 or a name"),
 		typed("campaign", "Campaign", "id"),
 		typed("bug", "Bug", "id"),
+		list("doubted", "Doubted", "yes and no", "yes"),
 		typed("since", "Seen within", "24h"),
 		list("sort", "Order", "new first", "rate", "hits", "first", "last", "kind", "jdk"),
 	}
@@ -183,47 +185,11 @@ func csvOfFindings(findings []*misstepv1.Finding) [][]string {
 	}}
 	for _, f := range findings {
 		rows = append(rows, append([]string{
-			f.GetId(), f.GetKnownAs(), f.GetSignature().GetKind(), number(f.GetHits()), strings.Join(jdksOf(f), " "),
+			f.GetId(), f.GetKnownAs(), f.GetSignature().GetKind(), number(f.GetHits()), strings.Join(misstepv1.JDKNames(f), " "),
 			stamp(f.GetFirstSeen()), stamp(f.GetLastSeen()), f.GetTitle(),
 		}, cellsOfHistory(f.GetHistory())...))
 	}
 	return rows
-}
-
-// jdksOf lists the names of the JDKs that showed a finding, oldest version first.
-func jdksOf(f *misstepv1.Finding) []string {
-	var names []string
-	for _, on := range f.GetKnownOn() {
-		if name := on.GetJdk().GetName(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// labelOf names the known bugs that a finding is, and says whether it is new on some of the JDKs that showed it.
-func labelOf(f *misstepv1.Finding) string {
-	if f.GetKnownAs() != "" {
-		return f.GetKnownAs()
-	}
-	var bugs []string
-	for _, on := range f.GetKnownOn() {
-		if bug := on.GetKnownAs(); bug != "" && !slices.Contains(bugs, bug) {
-			bugs = append(bugs, bug)
-		}
-	}
-	if len(bugs) == 0 {
-		return "new"
-	}
-	return strings.Join(bugs, ", ") + " in part"
-}
-
-// rateOf sums the rates of a finding.
-func rateOf(f *misstepv1.Finding) (hits, trials uint64) {
-	for _, r := range f.GetRates() {
-		hits, trials = hits+r.GetHits(), trials+r.GetTrials()
-	}
-	return hits, trials
 }
 
 // natural orders names with numbers in them by the numbers: "jdk9" before "jdk17".

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/internal/digits"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -33,13 +34,15 @@ var functions = template.FuncMap{
 	"reproduction": func(s misstepv1.ReproductionState) string {
 		return strings.ToLower(strings.TrimPrefix(s.String(), "REPRODUCTION_STATE_"))
 	},
-	"label": labelOf,
-	"spark": sparkOf,
-	"each":  each,
-	"begin": func(h *misstepv1.History) string { return periodBegin(h, 0) },
-	"jdks":  jdksOf,
+	"label":      misstepv1.KnownCell,
+	"visibility": misstepv1.VisibilityCell,
+	"whoSees":    misstepv1.VisibilityText,
+	"spark":      sparkOf,
+	"each":       each,
+	"begin":      func(h *misstepv1.History) string { return periodBegin(h, 0) },
+	"jdks":       misstepv1.JDKNames,
 	"rate": func(f *misstepv1.Finding) string {
-		hits, trials := rateOf(f)
+		hits, trials := misstepv1.SumRates(f)
 		return percent(hits, trials)
 	},
 	"list":     func(s shell, list any) part { return part{s, s.Data, list} },
@@ -56,16 +59,8 @@ type part struct {
 	List  any
 }
 
-// count groups the digits of a large number by thin spaces.
-func count(n any) string {
-	text := fmt.Sprint(n)
-	var groups []string
-	for len(text) > 3 {
-		groups = append([]string{text[len(text)-3:]}, groups...)
-		text = text[:len(text)-3]
-	}
-	return strings.Join(append([]string{text}, groups...), "\u2009")
-}
+// count groups the digits of a large number.
+func count(n any) string { return digits.Group(fmt.Sprint(n)) }
 
 // plural is a count with its noun.
 func plural(n any, noun string) string {

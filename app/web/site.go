@@ -97,17 +97,18 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.Ser
 func (s *Site) routes() http.Handler {
 	pages := http.NewServeMux()
 	for pattern, make := range map[string]maker{
-		"GET /{$}":            s.overview,
-		"GET /findings":       s.findings,
-		"GET /matrix":         s.matrix,
-		"GET /findings/{id}":  s.finding,
-		"GET /samplers":       s.samplers,
-		"GET /fleet":          s.fleet,
-		"GET /known":          s.known,
-		"GET /people":         s.people,
-		"GET /campaigns":      s.campaigns,
-		"GET /campaigns/new":  s.draft,
-		"GET /campaigns/{id}": s.campaign,
+		"GET /{$}":                  s.overview,
+		"GET /findings":             s.findings,
+		"GET /matrix":               s.matrix,
+		"GET /findings/{id}":        s.finding,
+		"GET /findings/{id}/report": s.report,
+		"GET /samplers":             s.samplers,
+		"GET /fleet":                s.fleet,
+		"GET /known":                s.known,
+		"GET /people":               s.people,
+		"GET /campaigns":            s.campaigns,
+		"GET /campaigns/new":        s.draft,
+		"GET /campaigns/{id}":       s.campaign,
 	} {
 		pages.Handle(pattern, s.page(make))
 	}

@@ -66,7 +66,7 @@ func TestFilters(t *testing.T) {
 	assert.Equal(t, "hits", doc.Find("select[name=sort] option[selected]").AttrOr("value", ""), "the form shows what was asked for")
 
 	for query, want := range map[string]string{
-		"?kind=crahs": "crash", "?since=yesterday": "24h", "?by=colour": "bug or finding", "?campaign=C0": "campaign",
+		"?kind=crahs": "crash", "?since=yesterday": "24h", "?by=colour": "bug or finding", "?campaign=Cx": "campaign",
 		"?sort=luck": "sort", "?page_size=0": "page_size",
 	} {
 		a := s.get("/findings" + query)

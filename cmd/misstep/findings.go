@@ -74,7 +74,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 			strings.Join(f.GetReportedBy(), ", "))
 	}
 	if f.GetVisibility() != nil {
-		fmt.Fprintln(e.stdout, visibilityText(f.GetVisibility()))
+		fmt.Fprintln(e.stdout, plain(misstepv1.VisibilityText(f.GetVisibility())))
 	}
 	if len(f.GetAliases()) > 0 {
 		fmt.Fprintf(e.stdout, "merged into it: %s\n", strings.Join(f.GetAliases(), " "))

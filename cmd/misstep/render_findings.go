@@ -39,16 +39,17 @@ func renderBugs(w io.Writer, bugs []*misstepv1.Bug, bundles map[string]string, s
 func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[string]string, sort string) {
 	var rows [][]string
 	for _, f := range findings {
-		var hits, trials uint64
-		for _, r := range f.GetRates() {
-			hits, trials = hits+r.GetHits(), trials+r.GetTrials()
+		hits, trials := misstepv1.SumRates(f)
+		known := misstepv1.KnownCell(f)
+		if f.GetDoubted() {
+			known = "doubted"
 		}
 		bundle := bundleCell(slices.Concat([]string{f.GetId()}, f.GetAliases(), f.GetFormerIds()), bundles)
 		if bundles[f.GetId()] != "" {
 			bundle = "yes" // named after the finding
 		}
 		rows = append(rows, []string{
-			f.GetId(), knownCell(f), strconv.FormatUint(f.GetHits(), 10), percent(hits, trials), few(jdksOf(f)),
+			f.GetId(), cmp.Or(known, "-"), strconv.FormatUint(f.GetHits(), 10), percent(hits, trials), few(misstepv1.JDKNames(f)),
 			f.GetSignature().GetKind(), ago(f.GetFirstSeen()), ago(f.GetLastSeen()), f.GetTitle() + looksLike(f), bundle,
 		})
 	}
@@ -56,7 +57,7 @@ func renderFindings(w io.Writer, findings []*misstepv1.Finding, bundles map[stri
 	if slices.ContainsFunc(findings, func(f *misstepv1.Finding) bool { return f.GetVisibility() != nil }) {
 		columns = append(columns, column{title: "visibility"})
 		for i, f := range findings {
-			rows[i] = slices.Insert(rows[i], len(columns)-1, visibilityCell(f))
+			rows[i] = slices.Insert(rows[i], len(columns)-1, cmp.Or(misstepv1.VisibilityCell(f), "-"))
 		}
 	}
 	renderSeen(w, columns, rows, bundles, sort)
@@ -88,26 +89,6 @@ func renderSeen(w io.Writer, own []column, rows [][]string, bundles map[string]s
 	renderTable(w, columns, rows)
 }
 
-// knownCell names the known bugs that a finding is, and says whether it is new on some of the JDKs that showed it.
-func knownCell(f *misstepv1.Finding) string {
-	if f.GetDoubted() {
-		return "doubted"
-	}
-	if f.GetKnownAs() != "" {
-		return f.GetKnownAs()
-	}
-	var bugs []string
-	for _, on := range f.GetKnownOn() {
-		if bug := on.GetKnownAs(); bug != "" && !slices.Contains(bugs, bug) {
-			bugs = append(bugs, bug)
-		}
-	}
-	if len(bugs) == 0 {
-		return "-"
-	}
-	return strings.Join(bugs, ", ") + " in part"
-}
-
 // bundleCell is the file name of the first bundle of these findings, and how many more they have.
 func bundleCell(ids []string, bundles map[string]string) string {
 	name, more := "", 0
@@ -131,17 +112,6 @@ func looksLike(f *misstepv1.Finding) string {
 		return ""
 	}
 	return " (looks like " + strings.Join(f.GetFits(), ", ") + ")"
-}
-
-// jdksOf lists the names of the JDKs that showed a finding, oldest version first.
-func jdksOf(f *misstepv1.Finding) []string {
-	var names []string
-	for _, on := range f.GetKnownOn() {
-		if name := on.GetJdk().GetName(); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // few lists names in one cell: all of up to three, else two and how many more there are.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -38,7 +37,7 @@ func (f visibilityFlags) set(ctx context.Context, e *env, req *misstepv1.SetVisi
 	if v == nil {
 		v = &misstepv1.FindingVisibility{FindingId: f.ID}
 	}
-	fmt.Fprintf(e.stdout, "%s: %s\n", v.GetFindingId(), visibilityText(v))
+	fmt.Fprintf(e.stdout, "%s: %s\n", v.GetFindingId(), plain(misstepv1.VisibilityText(v)))
 	return nil
 }
 
@@ -91,39 +90,4 @@ func parseDate(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("%q: expected a day such as 2027-01-31, or a time such as 2027-01-31T15:00:00Z", text)
-}
-
-// visibilityText says who sees a finding.
-func visibilityText(v *misstepv1.FindingVisibility) string {
-	text := ""
-	switch v.GetVisibility() {
-	case misstepv1.Visibility_VISIBILITY_SHARED:
-		return "shared with all projects"
-	case misstepv1.Visibility_VISIBILITY_PRIVATE:
-		text = "private: seen by triagers and admins of its project"
-	case misstepv1.Visibility_VISIBILITY_EMBARGOED:
-		text = fmt.Sprintf("embargoed until %s: seen by triagers and admins of its project",
-			v.GetUntil().AsTime().UTC().Format("2006-01-02 15:04 UTC"))
-	default:
-		return "seen by its project"
-	}
-	if len(v.GetPeople()) > 0 {
-		text += ", and by " + plain(strings.Join(v.GetPeople(), ", "))
-	}
-	return text
-}
-
-// visibilityCell is visibilityText in a table.
-func visibilityCell(f *misstepv1.Finding) string {
-	switch v := f.GetVisibility(); {
-	case v.GetVisibility() == misstepv1.Visibility_VISIBILITY_EMBARGOED:
-		return "embargoed until " + v.GetUntil().AsTime().UTC().Format(time.DateOnly)
-	case v.GetVisibility() == misstepv1.Visibility_VISIBILITY_PRIVATE:
-		return "private"
-	case f.GetProject() != "":
-		return "shared by " + f.GetProject()
-	case v != nil:
-		return "shared"
-	}
-	return "-"
 }
