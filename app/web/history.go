@@ -122,11 +122,12 @@ type timelineRow struct {
 
 // timelineOf draws a history of more than one period.
 func timelineOf(h *misstepv1.History) timeline {
-	const left, width, plot, gap, trials = 60, 640.0, 120, 12, 32
+	const left, plot, gap, trials = 60, 120, 12, 32
 	n := len(h.GetTrials())
 	if n < 2 {
 		return timeline{}
 	}
+	width := float64(min(max(40*n, 280), 640)) // with room for the first and the last date
 	c := timeline{
 		Each: each(h), Left: left, Bottom: plot + gap, Base: plot + 2*gap + trials, Width: left + width,
 		Height: plot + 2*gap + trials + 20, First: periodBegin(h, 0), Last: periodBegin(h, n-1),
