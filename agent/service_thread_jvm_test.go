@@ -33,7 +33,8 @@ func serviceThreadOf8(t *testing.T, runs int, checks map[string]float64, flags .
 		}
 		for range runs {
 			r := runUntil(t, built(t), j, Options{Seed: 1, Checks: checks, Interval: time.Millisecond}, func(r result) bool {
-				return (checks["asgct-shadow"] == 0 || r.check("asgct-shadow").Total > 20) && r.check("asgct-gst-bracket").Total > 20
+				samples, brackets := r.check("asgct-shadow").Total, r.check("asgct-gst-bracket").Total
+				return (checks["asgct-shadow"] == 0 || samples > 20) && brackets > 20
 			}, append(flags, "-XX:ReservedCodeCacheSize=16m", "-XX:+UseCodeCacheFlushing"), "Churn", spent, "return")
 			requireSound(t, r)
 			for _, name := range []string{"asgct-shadow", "asgct-gst-bracket"} {

@@ -52,8 +52,14 @@ func TestLaunchOf(t *testing.T) {
 		assert.Equal(t, c.want, l, c.args)
 	}
 	for _, args := range [][]string{
-		{"-m", "m/Main"}, {"--module=m/Main"}, {"@file", "Main"}, {"Main.java"}, {"--source", "17", "Main"}, {"-version"},
-		{"-jar"}, {},
+		{"-m", "m/Main"},
+		{"--module=m/Main"},
+		{"@file", "Main"},
+		{"Main.java"},
+		{"--source", "17", "Main"},
+		{"-version"},
+		{"-jar"},
+		{},
 	} {
 		_, err := launchOf(args, "")
 		require.ErrorContains(t, err, "give such a command", args)
