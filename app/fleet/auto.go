@@ -74,8 +74,11 @@ func (c *Cluster) Follow(ctx context.Context, a Auto) error {
 	}
 }
 
-// refused reports whether a coordinator or Nomad has refused the caller.
+// refused reports whether a coordinator or Nomad has refused the caller, or would.
 func refused(err error) bool {
+	if errors.Is(err, errNoAuthority) {
+		return true
+	}
 	if code := status.Code(err); code == codes.Unauthenticated || code == codes.PermissionDenied {
 		return true
 	}

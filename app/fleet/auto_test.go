@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"misstep/app/station"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // following follows the backlog of a small fleet on a Nomad that answers every request with one status, and returns the error and
@@ -28,7 +31,7 @@ func following(t *testing.T, answer, after int) (said []string, err error) {
 		http.Error(w, "no", answer)
 	}))
 	defer server.Close()
-	f, err := Parse([]byte("name: f\nartefacts: {path: /opt/misstep}\ncoordinators: {dir: /srv/f, node: n}\n"+
+	f, err := Parse([]byte("name: f\ntransport: plain_text\nartefacts: {path: /opt/misstep}\ncoordinators: {dir: /srv/f, node: n}\n"+
 		"runners: [{name: g, max: 2}]\n"), "f.yaml")
 	require.NoError(t, err)
 	cluster, err := Open(f, server.URL, func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
@@ -54,4 +57,16 @@ func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	require.True(t, refused(fmt.Errorf("ask: %w", status.Error(codes.PermissionDenied, "no"))))
 	require.False(t, refused(fmt.Errorf("ask: %w", status.Error(codes.Unavailable, "no"))))
 	require.False(t, refused(nil))
+}
+
+// Who has no authority for coordinators with TLS is not asked to wait for them.
+func TestAskingNeedsAnAuthority(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("Nomad was asked") }))
+	defer server.Close()
+	c, err := Open(&misstepv1.Fleet{}, server.URL, t.Logf)
+	require.NoError(t, err)
+	defer c.Close()
+	err = c.ask(t.Context(), func(*station.Station) error { return nil })
+	require.ErrorContains(t, err, "the fleet's coordinators have TLS: give their authority by --tls-ca")
+	require.True(t, refused(fmt.Errorf("ask: %w", err)))
 }

@@ -87,8 +87,14 @@ func withCount(job *api.Job, count int) *api.Job {
 	return &version
 }
 
+// errNoAuthority is the error of who would speak in plain text to coordinators with TLS.
+var errNoAuthority = errors.New("the fleet's coordinators have TLS: give their authority by --tls-ca or MISSTEP_TLS_CA")
+
 // ask connects to the fleet's coordinators.
 func (c *Cluster) ask(ctx context.Context, do func(*station.Station) error) error {
+	if c.Fleet.GetTransport() != nomad.PlainText && len(c.Dial) == 0 {
+		return errNoAuthority
+	}
 	addresses, err := c.Coordinators(ctx)
 	if err != nil {
 		return err

@@ -99,13 +99,20 @@ func checkValue(value *kong.Value, v reflect.Value) error {
 		return nil
 	}
 	i, err := parseInterval(value.Tag.Get(tagWithin), isDuration(v))
-	if err == nil {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	if err == nil && v.IsValid() { // not a pointer to nothing: the flag was not given
 		err = i.check(v)
 	}
 	return err
 }
 
-func isDuration(v reflect.Value) bool { return v.Type() == reflect.TypeFor[time.Duration]() }
+// isDuration reports whether a value, or what a pointer may point to, is a duration.
+func isDuration(v reflect.Value) bool {
+	t := v.Type()
+	return t == reflect.TypeFor[time.Duration]() || t == reflect.TypeFor[*time.Duration]()
+}
 
 // negativeRE matches what the parser says of a negative number in the place of an argument, which it takes for a flag.
 var negativeRE = regexp.MustCompile(`^unknown flag (-\d)`)

@@ -24,7 +24,11 @@ func TestEveryNumberHasBounds(t *testing.T) {
 			if strings.HasSuffix(v.Tag.PlaceHolder, "HOST:PORT") || strings.HasPrefix(v.Tag.PlaceHolder, "tcp:") {
 				assert.True(t, v.Tag.Has(tagAddress), name)
 			}
-			if k := v.Target.Kind(); k < reflect.Int || k > reflect.Float64 {
+			number := v.Target.Type()
+			if number.Kind() == reflect.Pointer {
+				number = number.Elem()
+			}
+			if k := number.Kind(); k < reflect.Int || k > reflect.Float64 {
 				continue
 			}
 			numbers++
@@ -68,6 +72,8 @@ func TestValuesOutOfBoundsAreRefused(t *testing.T) {
 		{"coordinator --dir d --listen 7867", exitFailed, "--listen: want HOST:PORT"},
 		{"campaign list --coordinator host:99999", exitFailed, "--coordinator: want HOST:PORT"},
 		{"findings undo 0 --dir d", exitFailed, "decision: want a value at least 1"},
+		{"fleet upgrade f.yaml --patience=-1s", exitFailed, "--patience: want a value at least 0s, got -1s"},
+		{"fleet upgrade none.yaml --patience 0s", exitFailed, "read the fleet file"},
 		{"fleet scale f.yaml -1", exitFailed, "count: want a value at least 0, got -1"},
 		{"fleet scale f.yaml --wait 1m -12 --group plain", exitFailed, "count: want a value at least 0, got -12"},
 		{"fleet package -o1 -1 f.yaml", exitFailed, "unknown flag -1"},
