@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -82,8 +81,7 @@ func refused(err error) bool {
 	if code := status.Code(err); code == codes.Unauthenticated || code == codes.PermissionDenied {
 		return true
 	}
-	answer, is := errors.AsType[api.UnexpectedResponseError](err)
-	return is && answer.StatusCode() == http.StatusForbidden
+	return forbidden(err)
 }
 
 // once says a line unless it was the last one about this; an empty one says that there is nothing to say any more.

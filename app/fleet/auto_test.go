@@ -50,6 +50,10 @@ func TestFollowSaysOnceWhatHeals(t *testing.T) {
 }
 
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
+	t.Setenv("NOMAD_TOKEN", "")
+	_, err := following(t, http.StatusForbidden, 1000)
+	require.ErrorContains(t, err, "NOMAD_TOKEN, the token for it, is not set")
+	t.Setenv("NOMAD_TOKEN", "00000000-0000-0000-0000-000000000000")
 	said, err := following(t, http.StatusForbidden, 1000)
 	require.ErrorContains(t, err, "the token in NOMAD_TOKEN lacks a capability")
 	require.Empty(t, said)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
+	"os"
 	"time"
 
 	"github.com/hashicorp/nomad/api"
@@ -60,9 +60,10 @@ func (c *Cluster) explain(action string, err error) error {
 		return nil
 	}
 	remedy := ""
-	var refused api.UnexpectedResponseError
 	switch {
-	case errors.As(err, &refused) && refused.StatusCode() == http.StatusForbidden:
+	case forbidden(err) && os.Getenv("NOMAD_TOKEN") == "":
+		remedy = "; NOMAD_TOKEN, the token for it, is not set, see docs/howto/fleet.md"
+	case forbidden(err):
 		remedy = "; the token in NOMAD_TOKEN lacks a capability for it, see docs/howto/fleet.md"
 	case errors.As(err, new(*net.OpError)):
 		remedy = "; give Nomad's address by --nomad or NOMAD_ADDR"

@@ -15,12 +15,19 @@ import (
 	"misstep/deploy/nomad"
 )
 
-// Down stops the fleet: first the runners, which hand their leases back to coordinators that still run, then those. Then every node
-// removes what the fleet has left on its disk, unless keep is set, and the jobs are removed from Nomad. Nomad removes the folders
-// of allocations by itself. Variables stay: they belong to who wrote them. When a node may have kept something, the stopped jobs
-// stay in Nomad: by them Down can be called again.
+// Down stops the fleet: first the runners, also those of groups that the fleet file has no more, which hand their leases back to
+// coordinators that still run, then those. Then every node removes what the fleet has left on its disk, unless keep is set, and the
+// jobs are removed from Nomad. Nomad removes the folders of allocations by itself. Variables stay: they belong to who wrote them.
+// When a node may have kept something, the stopped jobs stay in Nomad: by them Down can be called again.
 func (c *Cluster) Down(ctx context.Context, keep bool) error {
 	jobs := nomad.Jobs(c.Fleet, "")
+	unlisted, err := c.unlisted(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range unlisted {
+		jobs = append(jobs, &api.Job{ID: &id})
+	}
 	var versions []*api.Job // of all jobs
 	for _, job := range slices.Concat(jobs[1:], jobs[:1]) {
 		if job == jobs[0] {

@@ -17,9 +17,15 @@ import (
 func query(ctx context.Context) *api.QueryOptions { return (&api.QueryOptions{}).WithContext(ctx) }
 
 // notFound reports whether Nomad has no such thing.
-func notFound(err error) bool {
-	refused, ok := errors.AsType[api.UnexpectedResponseError](err)
-	return ok && refused.StatusCode() == http.StatusNotFound
+func notFound(err error) bool { return answered(err, http.StatusNotFound) }
+
+// forbidden reports whether the token does not allow what Nomad was asked to do.
+func forbidden(err error) bool { return answered(err, http.StatusForbidden) }
+
+// answered reports whether an error is Nomad's answer with that status.
+func answered(err error, status int) bool {
+	answer, is := errors.AsType[api.UnexpectedResponseError](err)
+	return is && answer.StatusCode() == status
 }
 
 // job returns a registered job; nil if there is none.

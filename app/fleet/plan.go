@@ -42,6 +42,13 @@ func (c *Cluster) Plan(ctx context.Context, digest string) (string, error) {
 		text.WriteString(nomad.Changes(p))
 	}
 	text.WriteString(Warnings(c.Fleet))
+	unlisted, err := c.unlisted(ctx)
+	if err != nil {
+		return "", err
+	}
+	if said := Unlisted(unlisted); said != "" {
+		text.WriteString("! " + said + "\n")
+	}
 	return text.String(), nil
 }
 

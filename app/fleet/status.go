@@ -16,6 +16,8 @@ type Status struct {
 	// Coordinators are the addresses of those that Nomad finds healthy.
 	Coordinators []string `json:"coordinators"`
 	Jobs         []Job    `json:"jobs"`
+	// Unlisted are the ids of jobs that the fleet file does not have.
+	Unlisted []string `json:"unlisted,omitempty"`
 }
 
 // Job is how one of a fleet's jobs is.
@@ -57,6 +59,16 @@ func (c *Cluster) Status(ctx context.Context) (*Status, error) {
 	}
 	for _, job := range nomad.Jobs(c.Fleet, "") {
 		one, err := c.status(ctx, *job.ID)
+		if err != nil {
+			return nil, err
+		}
+		s.Jobs = append(s.Jobs, one)
+	}
+	if s.Unlisted, err = c.unlisted(ctx); err != nil {
+		return nil, err
+	}
+	for _, id := range s.Unlisted {
+		one, err := c.status(ctx, id)
 		if err != nil {
 			return nil, err
 		}

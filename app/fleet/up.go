@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -46,7 +45,11 @@ func (c *Cluster) Up(ctx context.Context, digest string) error {
 			c.Say("group %s: no runners, as scaling or draining chose: `misstep fleet scale` starts some", g.GetName())
 		}
 	}
-	return nil
+	unlisted, err := c.unlisted(ctx)
+	if said := Unlisted(unlisted); said != "" {
+		c.Say("%s", said)
+	}
+	return err
 }
 
 // secrets lists the items that the fleet's jobs need of their Nomad variables, by path.
@@ -71,7 +74,7 @@ func (c *Cluster) checkSecrets(ctx context.Context) error {
 	needed := c.secrets()
 	for _, path := range slices.Sorted(maps.Keys(needed)) {
 		variable, _, err := c.client.Variables().Peek(path, query(ctx))
-		if refused, ok := errors.AsType[api.UnexpectedResponseError](err); ok && refused.StatusCode() == http.StatusForbidden {
+		if forbidden(err) {
 			c.Say("the token may not read the variable %s; the jobs need its items %s", path, strings.Join(needed[path], ", "))
 			continue
 		}

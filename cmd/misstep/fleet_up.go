@@ -101,6 +101,9 @@ func renderFleet(w io.Writer, s *fleet.Status, now time.Time) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if said := fleet.Unlisted(s.Unlisted); said != "" {
+		fmt.Fprintf(w, "\n%s\n", said)
+	}
 	_, err := fmt.Fprintf(w, "\ncoordinators: %s\n", cmp.Or(strings.Join(s.Coordinators, ","), "none"))
 	return err
 }
