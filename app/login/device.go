@@ -39,7 +39,7 @@ func Login(ctx context.Context, api misstepv1.AccessServiceClient, addrs []strin
 	case !where.GetAuthentication():
 		return ErrNotAsked
 	case where.GetIssuer() == "":
-		return fmt.Errorf("people cannot log in at %s, it has no OpenID provider: give a token in %s", strings.Join(addrs, ", "),
+		return fmt.Errorf("people cannot log in at %s: no OpenID provider is configured there; give a token in %s", strings.Join(addrs, ", "),
 			TokenVariable)
 	}
 	c, err := authorize(withClient(ctx), where, ask)

@@ -107,7 +107,7 @@ func TestProvidersThatAreRefused(t *testing.T) {
 	never := func(Prompt) { t.Error("nobody is to be asked") }
 	for message, api := range map[string]named{
 		"the coordinator does not ask who calls":                   {answer: &misstepv1.GetLoginResponse{}},
-		"it has no OpenID provider":                                {answer: &misstepv1.GetLoginResponse{Authentication: true}},
+		"no OpenID provider is configured there":                   {answer: &misstepv1.GetLoginResponse{Authentication: true}},
 		`the OpenID provider "http://login.example.org": expected`: at(t, "http://login.example.org", "m"),
 		`the OpenID provider "file:///etc/passwd": expected https`: at(t, "file:///etc/passwd", "m"),
 		"log in at http://127.0.0.1:1: ":                           at(t, "http://127.0.0.1:1", "m"),

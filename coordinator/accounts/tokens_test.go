@@ -79,7 +79,7 @@ func TestTokensThatAreNotValid(t *testing.T) {
 		"in upper case":    {"misstep_" + strings.ToUpper(good[8:]), "all of 0-9 and a-v"},
 		"a wrong letter":   {good[:70] + "z", "all of 0-9 and a-v"},
 		"prefix only":      {"misstep_", "malformed"},
-		"no token":         {"hello", "people cannot log in at this coordinator"},
+		"no token":         {"hello", "the given token does not begin with misstep_, and people cannot log in at this coordinator"},
 		"huge":             {"misstep_" + strings.Repeat("0", 1<<15), "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -201,7 +201,11 @@ func syntax(err error) Problem {
 	if n, convErr := strconv.Atoi(m[1]); convErr == nil {
 		line = n
 	}
-	return Problem{line, recipe.Violation{Message: "invalid YAML: " + err.Error()[len(m[0]):]}}
+	message := err.Error()[len(m[0]):]
+	if strings.Contains(message, "cannot start any token") {
+		message += " (a tab? YAML is indented by spaces only)"
+	}
+	return Problem{line, recipe.Violation{Message: "invalid YAML: " + message}}
 }
 
 func decode(root *yaml.Node, into proto.Message, name string) error {

@@ -41,6 +41,7 @@ func TestRecipesAndCampaignsHaveTheSameMessages(t *testing.T) {
 		"seed: -1\n":                   "x.yaml:1: seed: expected a non-negative integer, got \"-1\"",
 		"limits: {wall: soon}\n":       "x.yaml:1: limits.wall: expected a duration such as 1ms, 90s or 2h30m, got \"soon\"",
 		"checks: [{name: gst-asgct}\n": "x.yaml:1: invalid YAML",
+		"checks:\n\t- name: x\n":       "(a tab? YAML is indented by spaces only)",
 	} {
 		_, err := ParseRecipe([]byte(file), "x.yaml")
 		require.ErrorContains(t, err, want, file)

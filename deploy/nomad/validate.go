@@ -72,8 +72,8 @@ func Validate(f *misstepv1.Fleet) []recipe.Violation {
 func (v *validator) artefacts(a *misstepv1.FleetArtefacts) {
 	switch {
 	case (a.GetUrl() == "") == (a.GetPath() == ""):
-		v.Addf("artefacts", "expected url (a folder on a web server, for the package of `misstep fleet package`) or path (a folder "+
-			"that all nodes have)")
+		v.Addf("artefacts", "expected either url (a folder on a web server, for the package of `misstep fleet package`) or path (a "+
+			"folder that all nodes have)")
 	case a.GetPath() != "":
 		v.folder("artefacts.path", a.GetPath())
 	default:
