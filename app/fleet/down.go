@@ -18,7 +18,7 @@ import (
 // Down stops the fleet: first the runners, also those of groups that the fleet file has no more, which hand their leases back to
 // coordinators that still run, then those. Then every node removes what the fleet has left on its disk, unless keep is set, and the
 // jobs are removed from Nomad. Nomad removes the folders of allocations by itself. Variables stay: they belong to who wrote them.
-// When a node may have kept something, the stopped jobs stay in Nomad: by them Down can be called again.
+// When a node may have kept something, or still runs something, the stopped jobs stay in Nomad: by them Down can be called again.
 func (c *Cluster) Down(ctx context.Context, keep bool) error {
 	jobs := nomad.Jobs(c.Fleet, "")
 	unlisted, err := c.unlisted(ctx)
@@ -61,10 +61,23 @@ func (c *Cluster) Down(ctx context.Context, keep bool) error {
 	if err := c.ended(ctx, jobs, ""); err != nil {
 		return err
 	}
-	if !keep && len(versions) > 0 {
-		if err := c.sweep(ctx, proven(versions)); err != nil {
-			return err
-		}
+	if len(versions) == 0 {
+		return nil
+	}
+	lost, err := c.outOfReach(ctx, jobs)
+	if err != nil {
+		return err
+	}
+	outcome := "the fleet is stopped"
+	if lost != "" {
+		outcome += " except on " + lost + ": what runs there continues until the Nomad client there is back and ends it"
+	}
+	if keep {
+		c.Say("%s", outcome)
+	} else if err := c.sweep(ctx, proven(versions)); err != nil {
+		return fmt.Errorf("%s; %w", outcome, err)
+	} else if lost != "" {
+		return fmt.Errorf("%s: run `misstep fleet down` again then, or with --keep-files", outcome)
 	}
 	for _, job := range jobs {
 		if _, _, err := c.client.Jobs().Deregister(*job.ID, true, writes(ctx)); err != nil && !notFound(err) {
@@ -80,9 +93,11 @@ func proven(versions []*api.Job) string {
 	newest := slices.SortedFunc(slices.Values(versions), func(a, b *api.Job) int {
 		return cmp.Compare(*b.SubmitTime, *a.SubmitTime)
 	})
-	i := slices.IndexFunc(newest, func(j *api.Job) bool { return j.Stable != nil && *j.Stable })
-	return newest[max(i, 0)].Meta[nomad.MetaPackage]
+	return newest[max(slices.IndexFunc(newest, stable), 0)].Meta[nomad.MetaPackage]
 }
+
+// stable reports whether a version of a job has been healthy.
+func stable(j *api.Job) bool { return j.Stable != nil && *j.Stable }
 
 // ended waits until nothing of the jobs runs any more, on a node if one is given.
 func (c *Cluster) ended(ctx context.Context, jobs []*api.Job, node string) error {
@@ -160,12 +175,47 @@ func (c *Cluster) sweep(ctx context.Context, digest string) error {
 		}
 	}
 	if len(left) > 0 {
-		var nodes []string
-		for _, reason := range slices.Sorted(maps.Keys(left)) {
-			nodes = append(nodes, fmt.Sprintf("%s (%s)", strings.Join(slices.Sorted(slices.Values(left[reason])), ", "), reason))
-		}
-		return fmt.Errorf("the fleet is stopped, but %s may be left on %s: run `misstep fleet down` again when they work, or remove it "+
-			"there and run it with --keep-files", nomad.Work(c.Fleet), strings.Join(nodes, ", "))
+		return fmt.Errorf("%s may be left on %s: run `misstep fleet down` again when they work, or remove it there and run it with "+
+			"--keep-files", nomad.Work(c.Fleet), byReason(left))
 	}
 	return nil
+}
+
+// byReason lists nodes with the reasons that they are listed by.
+func byReason(nodes map[string][]string) string {
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(nodes)) {
+		all = append(all, fmt.Sprintf("%s (%s)", strings.Join(slices.Sorted(slices.Values(nodes[reason])), ", "), reason))
+	}
+	return strings.Join(all, ", ")
+}
+
+// outOfReach lists the nodes that Nomad has lost with something of the jobs, and that are not back.
+func (c *Cluster) outOfReach(ctx context.Context, jobs []*api.Job) (string, error) {
+	lost := map[string]bool{} // nodes by id
+	for _, job := range jobs {
+		all, err := c.allocations(ctx, *job.ID)
+		if err != nil {
+			return "", err
+		}
+		for _, a := range all {
+			if a.ClientStatus == api.AllocClientStatusLost || a.ClientStatus == api.AllocClientStatusUnknown {
+				lost[a.NodeID] = true
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return "", nil
+	}
+	nodes, _, err := c.client.Nodes().List(query(ctx))
+	if err != nil {
+		return "", c.explain("list nodes", err)
+	}
+	away := map[string][]string{}
+	for _, n := range nodes {
+		if lost[n.ID] && n.Status != api.NodeStatusReady {
+			away[n.Status] = append(away[n.Status], n.Name)
+		}
+	}
+	return byReason(away), nil
 }
