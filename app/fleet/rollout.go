@@ -31,82 +31,8 @@ type rollout struct {
 
 // follows waits for a rollout and says how far it is and what fails.
 func (c *Cluster) follows(ctx context.Context, r rollout) error {
-	said := map[string]bool{}
-	var version *uint64         // seen last
-	var before map[string]int64 // the last events of allocations that are older than their job's version
-	return c.wait(ctx, func() (bool, string, error) {
-		job, err := c.job(ctx, r.id)
-		if err != nil || job == nil {
-			return false, "it is not registered", err
-		}
-		group := job.TaskGroups[0]
-		if *group.Count == 0 {
-			return true, "", nil
-		}
-		all, err := c.allocations(ctx, r.id)
-		if err != nil {
-			return false, "", err
-		}
-		if version != nil && *version != *job.Version {
-			if err := c.abandoned(ctx, r.id, *version, all); err != nil {
-				return false, "", err
-			}
-		}
-		if version == nil || *version != *job.Version {
-			version, before = job.Version, lastEvents(all, *job.JobModifyIndex)
-		}
-		d, _, err := c.client.Jobs().LatestDeployment(r.id, query(ctx))
-		if err != nil {
-			return false, "", c.explain("ask for the deployment of job "+r.id, err)
-		}
-		if d == nil || d.JobVersion != *job.Version {
-			why, err := c.unplaced(ctx, r.id)
-			return false, why, err
-		}
-		state := d.TaskGroups[*group.Name]
-		switch d.Status {
-		case api.DeploymentStatusSuccessful:
-			return true, "", nil
-		case api.DeploymentStatusFailed, api.DeploymentStatusCancelled:
-			return false, "", failed(d, all)
-		}
-		failing := failures(all, *version, before)
-		for _, line := range failing {
-			if !said[line] {
-				c.Say("%s", line)
-				said[line] = true
-			}
-		}
-		if state == nil {
-			return false, "it is being placed", nil
-		}
-		if r.canaries && state.HealthyAllocs >= state.DesiredCanaries {
-			return true, "", nil
-		}
-		if why := givenUp(all, d.JobVersion); r.strict && why != "" {
-			return false, "", c.goBack(ctx, d, why)
-		}
-		why := fmt.Sprintf("%d of %d are healthy", state.HealthyAllocs, state.DesiredTotal)
-		if r.canaries {
-			why = "the first of the new version is not healthy yet"
-		}
-		if state.PlacedAllocs < state.DesiredTotal {
-			unplaced, err := c.unplaced(ctx, r.id)
-			if err != nil {
-				return false, "", err
-			}
-			why += unplaced
-		}
-		line, until := why, deadline(state)
-		if len(failing) > 0 && !r.strict {
-			line += until
-		}
-		if !said[line] {
-			c.Say("job %s: %s", r.id, line)
-			said[line] = true
-		}
-		return false, why + until, nil
-	}, "job "+r.id)
+	w := &watch{Cluster: c, rollout: r, said: map[string]bool{}, logs: map[string]int{}}
+	return c.wait(ctx, func() (bool, string, error) { return w.look(ctx) }, "job "+r.id)
 }
 
 // abandoned returns why Nomad has gone back from a version of a job; nil if it has not.
@@ -162,14 +88,17 @@ func lastEvents(all []*api.AllocationListStub, index uint64) map[string]int64 {
 	return last
 }
 
+// failure is something that a task has been through.
+type failure struct {
+	at         int64
+	line       string
+	allocation string
+	ended      bool // the task ran
+}
+
 // failures says what has failed in the allocations of a job's version, in the order of time, each reason of a node once. What an
 // allocation has been through before the given time is not said.
-func failures(all []*api.AllocationListStub, version uint64, before map[string]int64) (lines []string) {
-	type failure struct {
-		at   int64
-		line string
-	}
-	var found []failure
+func failures(all []*api.AllocationListStub, version uint64, before map[string]int64) (found []failure) {
 	for _, a := range all {
 		state := a.TaskStates[nomad.TaskName]
 		if a.JobVersion != version || state == nil {
@@ -178,17 +107,17 @@ func failures(all []*api.AllocationListStub, version uint64, before map[string]i
 		for _, e := range state.Events {
 			if isFailure(e) && e.Time > before[a.ID] {
 				line := fmt.Sprintf("%s on %s: %s: %s", a.JobID, a.NodeName, e.Type, e.DisplayMessage)
-				found = append(found, failure{e.Time, line})
+				found = append(found, failure{e.Time, line, a.ID, e.Type == api.TaskTerminated})
 			}
 		}
 	}
 	slices.SortStableFunc(found, func(a, b failure) int { return cmp.Compare(a.at, b.at) })
-	for _, f := range found {
-		if !slices.Contains(lines, f.line) {
-			lines = append(lines, f.line)
-		}
-	}
-	return lines
+	lines := map[string]bool{}
+	return slices.DeleteFunc(found, func(f failure) bool {
+		known := lines[f.line]
+		lines[f.line] = true
+		return known
+	})
 }
 
 // isFailure reports whether an event of a task says why it failed; that it is not restarted does not.
@@ -201,7 +130,7 @@ func givenUp(all []*api.AllocationListStub, version uint64) string {
 	for _, a := range all {
 		unhealthy := a.DeploymentStatus != nil && a.DeploymentStatus.Healthy != nil && !*a.DeploymentStatus.Healthy
 		if a.JobVersion == version && (unhealthy || a.ClientStatus == api.AllocClientStatusFailed) {
-			return fmt.Sprintf("on %s: %s; see `nomad alloc logs -stderr %.8s`", a.NodeName, last(a), a.ID)
+			return fmt.Sprintf("on %s: %s%s", a.NodeName, last(a), seeLogs(a))
 		}
 	}
 	return ""

@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
@@ -32,11 +34,20 @@ func TestFailures(t *testing.T) {
 		allocation("a", api.AllocClientStatusComplete, 1, event(3, api.TaskTerminated, "Exit Code: 0")),
 		{JobVersion: 2},
 	}
+	lines := func(before map[string]int64) (lines []string) {
+		for _, f := range failures(all, 2, before) {
+			require.Equal(t, strings.Contains(f.line, "Terminated"), f.ended)
+			lines = append(lines, f.line)
+		}
+		return lines
+	}
 	require.Equal(t, []string{
 		"f-plain on a: Terminated: Exit Code: 1", "f-plain on b: Failed Artifact Download: 404",
-	}, failures(all, 2, nil))
+	}, lines(nil))
 	all[0].ID, all[0].CreateIndex, all[1].CreateIndex = "kept", 7, 9
-	require.Equal(t, []string{"f-plain on a: Terminated: Exit Code: 1"}, failures(all, 2, lastEvents(all, 8)), "b: earlier")
+	require.Equal(t, []string{"f-plain on a: Terminated: Exit Code: 1"}, lines(lastEvents(all, 8)), "b: earlier")
+	require.Equal(t, "on a: Terminated: Exit Code: 1", givenUp(all, 2), "nothing ran whose log could be seen")
+	all[1].TaskStates[nomad.TaskName].StartedAt = time.Unix(1, 0)
 	require.Equal(t, "on a: Terminated: Exit Code: 1; see `nomad alloc logs -stderr 01234567`", givenUp(all, 2))
 	require.Empty(t, givenUp(all, 1))
 	require.Empty(t, givenUp(all[:1], 2), "it is being tried again")
