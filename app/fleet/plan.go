@@ -30,7 +30,11 @@ func Digest(f *misstepv1.Fleet, i local.Installation, given string) (string, err
 // Plan says what `up` with the package would change, a paragraph for each job, by Nomad's own plan. Nothing is changed.
 func (c *Cluster) Plan(ctx context.Context, digest string) (string, error) {
 	var text strings.Builder
-	jobs, _, err := c.renewed(ctx, digest)
+	jobs, before, err := c.renewed(ctx, digest)
+	if err != nil {
+		return "", err
+	}
+	other, err := c.otherPackages(ctx, jobs, before)
 	if err != nil {
 		return "", err
 	}
@@ -40,6 +44,9 @@ func (c *Cluster) Plan(ctx context.Context, digest string) (string, error) {
 			return "", err
 		}
 		text.WriteString(nomad.Changes(p))
+	}
+	for _, line := range other {
+		text.WriteString("! " + line + ": only `misstep fleet upgrade` replaces the package of a fleet that runs\n")
 	}
 	text.WriteString(Warnings(c.Fleet))
 	unlisted, err := c.unlisted(ctx)

@@ -2,12 +2,10 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/nomad/api"
 
@@ -15,30 +13,47 @@ import (
 )
 
 // Up registers the fleet's jobs, first that of the coordinators, and waits until all of them run healthily. What runs already and
-// has not changed stays as it is.
-func (c *Cluster) Up(ctx context.Context, digest string) error {
+// has not changed stays as it is. With put, the secrets that this process's environment has are written before.
+func (c *Cluster) Up(ctx context.Context, digest string, put bool) error {
+	jobs, before, err := c.renewed(ctx, digest)
+	if err != nil {
+		return err
+	}
+	other, err := c.otherPackages(ctx, jobs, before)
+	if err != nil {
+		return err
+	}
+	if len(other) > 0 {
+		return fmt.Errorf("the fleet runs another package: %s: `misstep fleet upgrade` replaces it and loses no trial, `--package` "+
+			"with the digest that runs keeps it", strings.Join(other, "; "))
+	}
 	if err := c.checkArtefact(ctx, digest); err != nil {
 		return err
 	}
-	if err := c.checkSecrets(ctx); err != nil {
-		return err
+	changed := map[string]map[string]time.Time{} // when tasks began that Nomad restarts, by job and allocation
+	if put {
+		if changed, err = c.putSecrets(ctx); err != nil {
+			return err
+		}
 	}
-	jobs, before, err := c.renewed(ctx, digest)
-	if err != nil {
+	if err := c.checkSecrets(ctx); err != nil {
 		return err
 	}
 	for i, job := range jobs {
 		if err := c.register(ctx, job, before[i]); err != nil {
 			return err
 		}
+		if err := c.retry(ctx, *job.ID); err != nil {
+			return err
+		}
 		if i == 0 { // runners without coordinators would wait anyway, and fail if these cannot be had
-			if err := c.settled(ctx, *job.ID); err != nil {
+			if err := c.healthy(ctx, *job.ID, changed); err != nil {
 				return err
 			}
 		}
 	}
 	for i, job := range jobs[1:] {
-		if err := c.settled(ctx, *job.ID); err != nil {
+		if err := c.healthy(ctx, *job.ID, changed); err != nil {
 			return err
 		}
 		if g := c.Fleet.GetRunners()[i]; *job.TaskGroups[0].Count == 0 && nomad.Count(g) > 0 {
@@ -52,93 +67,37 @@ func (c *Cluster) Up(ctx context.Context, digest string) error {
 	return err
 }
 
-// secrets lists the items that the fleet's jobs need of their Nomad variables, by path.
-func (c *Cluster) secrets() map[string][]string {
-	all := map[string][]string{}
-	put := func(job string, lists ...[]string) {
-		if items := slices.Concat(lists...); len(items) > 0 {
-			all[nomad.VariablePath(job)] = items
-		}
-	}
-	coordinators, transport := c.Fleet.GetCoordinators(), nomad.TransportFiles(c.Fleet)
-	put(nomad.CoordinatorJob(c.Fleet), coordinators.GetSecrets(), coordinators.GetSecretFiles(), transport)
-	for _, g := range c.Fleet.GetRunners() {
-		put(nomad.RunnerJob(c.Fleet, g.GetName()), g.GetSecrets(), g.GetSecretFiles(), transport)
-	}
-	return all
-}
-
-// checkSecrets returns an error that names the items of Nomad variables that are missing. Tasks would wait for them silently.
-func (c *Cluster) checkSecrets(ctx context.Context) error {
-	var errs []error
-	needed := c.secrets()
-	for _, path := range slices.Sorted(maps.Keys(needed)) {
-		variable, _, err := c.client.Variables().Peek(path, query(ctx))
-		if forbidden(err) {
-			c.Say("the token may not read the variable %s; the jobs need its items %s", path, strings.Join(needed[path], ", "))
+// otherPackages says which jobs run another package, if they have ever been healthy: these have trials to lose.
+func (c *Cluster) otherPackages(ctx context.Context, jobs, before []*api.Job) (other []string, err error) {
+	for i, job := range jobs {
+		if stopped(before[i]) || before[i].Meta[nomad.MetaPackage] == job.Meta[nomad.MetaPackage] {
 			continue
 		}
+		versions, _, _, err := c.client.Jobs().Versions(*job.ID, false, query(ctx))
 		if err != nil {
-			return c.explain("read variable "+path, err)
+			return nil, c.explain("list versions of job "+*job.ID, err)
 		}
-		var missing []string
-		for _, item := range needed[path] {
-			if variable == nil || variable.Items[item] == "" {
-				missing = append(missing, item)
-			}
-		}
-		if len(missing) > 0 {
-			errs = append(errs, fmt.Errorf("variable %s has no %s: %s", path, strings.Join(missing, ", "),
-				putItems(path, needed[path], missing)))
+		if slices.ContainsFunc(versions, stable) {
+			other = append(other, replaced(before[i], job))
 		}
 	}
-	return errors.Join(errs...)
+	return other, nil
 }
 
-// putItems says how missing items get into a variable. Nomad's command writes all items of one; those whose names have a dot are no
-// variables of an environment, but files.
-func putItems(path string, all, missing []string) string {
-	isFile := func(item string) bool { return strings.Contains(item, ".") }
-	command := []string{"nomad var put -force -out none", path}
-	for _, item := range all {
-		value := "=…"
-		if isFile(item) {
-			value = "=@FILE"
-		}
-		command = append(command, item+value)
-	}
-	remedy := "`" + strings.Join(command, " ") + "` writes all of it"
-	if missing = slices.DeleteFunc(missing, isFile); len(missing) > 0 {
-		remedy += ", `--put-secrets` what the environment has of " + strings.Join(missing, ", ")
-	}
-	return remedy
+// replaced says which package replaces which.
+func replaced(was, is *api.Job) string {
+	return fmt.Sprintf("job %s: %.19s -> %.19s", *is.ID, was.Meta[nomad.MetaPackage], is.Meta[nomad.MetaPackage])
 }
 
-// PutSecrets writes the secrets that the fleet's jobs name, and that this process's environment has, to the jobs' Nomad variables.
-// Other items stay.
-func (c *Cluster) PutSecrets(ctx context.Context) error {
-	needed := c.secrets()
-	for _, path := range slices.Sorted(maps.Keys(needed)) {
-		variable, _, err := c.client.Variables().Peek(path, query(ctx))
-		if err != nil {
-			return c.explain("read variable "+path, err)
-		}
-		if variable == nil {
-			variable = api.NewVariable(path)
-		}
-		changed := false
-		for _, item := range needed[path] {
-			if value := os.Getenv(item); value != "" && value != variable.Items[item] {
-				variable.Items[item], changed = value, true
-			}
-		}
-		if !changed {
-			continue
-		}
-		if _, _, err := c.client.Variables().CheckedUpdate(variable, writes(ctx)); err != nil {
-			return c.explain("write variable "+path, err)
-		}
-		c.Say("wrote variable %s", path)
+// healthy waits until a job runs healthily, after its tasks have restarted whose secrets have changed.
+func (c *Cluster) healthy(ctx context.Context, id string, changed map[string]map[string]time.Time) error {
+	if err := c.restarted(ctx, id, changed[id]); err != nil {
+		return err
 	}
-	return nil
+	err := c.settled(ctx, id)
+	if _, is := changed[id]; is && err != nil {
+		return fmt.Errorf("%w; its secrets were replaced just now, and Nomad does not keep those before: if one is wrong, run `misstep "+
+			"fleet up --put-secrets` with the right one", err)
+	}
+	return err
 }

@@ -79,8 +79,8 @@ func (c *Cluster) roll(ctx context.Context, job *api.Job, canaries int) error {
 	keepMark(job, before)
 	job.TaskGroups[0].Count = before.TaskGroups[0].Count
 	job.TaskGroups[0].Update.Canary = &canaries
-	if was, is := before.Meta[nomad.MetaPackage], job.Meta[nomad.MetaPackage]; was != is {
-		c.Say("job %s: %.19s -> %.19s", *job.ID, was, is)
+	if is := job.Meta[nomad.MetaPackage]; before.Meta[nomad.MetaPackage] != is {
+		c.Say("%s", replaced(before, job))
 	} else {
 		c.Say("job %s: runs %.19s already", *job.ID, is)
 	}

@@ -41,12 +41,7 @@ func (c *fleetUp) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	if c.PutSecrets {
-		if err := cluster.PutSecrets(ctx); err != nil {
-			return err
-		}
-	}
-	if err := cluster.Up(ctx, digest); err != nil {
+	if err := cluster.Up(ctx, digest, c.PutSecrets); err != nil {
 		return err
 	}
 	addresses, err := cluster.Coordinators(ctx)
