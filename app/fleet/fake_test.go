@@ -92,7 +92,9 @@ func (f *fake) answer(t *testing.T, r *http.Request) any {
 		return &api.Job{Meta: map[string]string{nomad.MetaFleet: "small"}}
 	case what == "plan":
 		return &api.JobPlanResponse{Diff: &api.JobDiff{Type: "None", ID: id}}
-	case path == "jobs" || r.Method != http.MethodGet:
+	case path == "jobs" && r.Method == http.MethodGet:
+		return []*api.JobListStub{}
+	case r.Method != http.MethodGet:
 		return &api.JobRegisterResponse{}
 	case path == "nodes":
 		return f.nodes

@@ -261,11 +261,15 @@ func Database(t testing.TB) string {
 }
 
 // VerifyTestMain is goleak's, and stops the shared server after the last test.
-func VerifyTestMain(m goleak.TestingM, options ...goleak.Option) {
-	goleak.VerifyTestMain(m, append(options, goleak.Cleanup(func(code int) {
-		if shared.server != nil {
-			shared.server.remove()
-		}
-		os.Exit(code)
-	}))...)
+func VerifyTestMain(m goleak.TestingM, options ...goleak.Option) { goleak.VerifyTestMain(stopping{m}, options...) }
+
+// stopping stops the shared server after the tests.
+type stopping struct{ goleak.TestingM }
+
+func (m stopping) Run() int {
+	code := m.TestingM.Run()
+	if shared.server != nil {
+		shared.server.remove()
+	}
+	return code
 }
