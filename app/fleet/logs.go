@@ -64,7 +64,7 @@ func (c *Cluster) stderr(ctx context.Context, id string) ([]string, error) {
 	return lastLines(string(text)), nil
 }
 
-// lastLines returns the last lines of a text that are not empty, without what would control a terminal.
+// lastLines returns the last lines of a string that are not empty, without what would control a terminal.
 func lastLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {

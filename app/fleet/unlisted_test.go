@@ -22,9 +22,12 @@ func TestUnlistedJobs(t *testing.T) {
 	require.NoError(t, err)
 	name := f.GetName()
 	stubs := []*api.JobListStub{
-		{ID: *nomad.Jobs(f, "")[0].ID, Type: api.JobTypeService}, {ID: *nomad.Jobs(f, "")[1].ID, Type: api.JobTypeService},
-		{ID: name + "-renamed", Type: api.JobTypeService}, {ID: name + "-stopped", Type: api.JobTypeService, Stop: true},
-		{ID: name + "-sweep-1", Type: api.JobTypeSysbatch}, {ID: name + "-two-plain", Type: api.JobTypeService},
+		{ID: *nomad.Jobs(f, "")[0].ID, Type: api.JobTypeService},
+		{ID: *nomad.Jobs(f, "")[1].ID, Type: api.JobTypeService},
+		{ID: name + "-renamed", Type: api.JobTypeService},
+		{ID: name + "-stopped", Type: api.JobTypeService, Stop: true},
+		{ID: name + "-sweep-1", Type: api.JobTypeSysbatch},
+		{ID: name + "-two-plain", Type: api.JobTypeService},
 	}
 	refuse := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -39,8 +39,8 @@ func Login(ctx context.Context, api misstepv1.AccessServiceClient, addrs []strin
 	case !where.GetAuthentication():
 		return ErrNotAsked
 	case where.GetIssuer() == "":
-		return fmt.Errorf("people cannot log in at %s: no OpenID provider is configured there; give a token in %s", strings.Join(addrs, ", "),
-			TokenVariable)
+		return fmt.Errorf("people cannot log in at %s: no OpenID provider is configured there; give a token in %s",
+			strings.Join(addrs, ", "), TokenVariable)
 	}
 	c, err := authorize(withClient(ctx), where, ask)
 	if err != nil {

@@ -259,7 +259,8 @@ func TestLoginsThatFail(t *testing.T) {
 func TestACoordinatorWithoutPeople(t *testing.T) {
 	s := startSession(t, "--auth")
 	_, text := s.run(2, "login")
-	assert.Contains(t, text, "people cannot log in at "+s.address+": no OpenID provider is configured there; give a token in MISSTEP_TOKEN")
+	assert.Contains(t, text, "people cannot log in at "+s.address+
+		": no OpenID provider is configured there; give a token in MISSTEP_TOKEN")
 	for message, args := range map[string][]string{
 		`role "root": expected viewer, hunter, triager, runner, admin`: {"token", "create", "x", "--role", "root", "--dir", s.dir},
 		"give --coordinator HOST:PORT, --dir DIR or --store URL":       {"token", "create", "x", "--role", "admin"},

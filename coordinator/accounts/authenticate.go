@@ -90,8 +90,8 @@ func (s *Service) byToken(ctx context.Context, credential string) (*access.Calle
 // byIdentity tells a person by an identity token of the provider.
 func (s *Service) byIdentity(ctx context.Context, credential string) (*access.Caller, error) {
 	if s.config.Provider == nil {
-		return nil, status.Error(codes.Unauthenticated, "the given token does not begin with misstep_, and people cannot log in at "+
-			"this coordinator: correct MISSTEP_TOKEN or the file that MISSTEP_TOKEN_FILE names")
+		return nil, status.Error(codes.Unauthenticated, "the given token does not begin with misstep_, and people cannot log in "+
+			"at this coordinator: correct MISSTEP_TOKEN or the file that MISSTEP_TOKEN_FILE names")
 	}
 	name, groups, err := s.config.Provider.verify(ctx, credential)
 	if status.Code(err) == codes.ResourceExhausted {

@@ -261,7 +261,9 @@ func Database(t testing.TB) string {
 }
 
 // VerifyTestMain is goleak's, and stops the shared server after the last test.
-func VerifyTestMain(m goleak.TestingM, options ...goleak.Option) { goleak.VerifyTestMain(stopping{m}, options...) }
+func VerifyTestMain(m goleak.TestingM, options ...goleak.Option) {
+	goleak.VerifyTestMain(stopping{m}, options...)
+}
 
 // stopping stops the shared server after the tests.
 type stopping struct{ goleak.TestingM }
