@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"misstep/internal/tied"
 )
 
 // Needs of a program, beyond the system's programs and libraries.
@@ -143,8 +145,8 @@ func (b *Box) Start(cmd *exec.Cmd, start func(*exec.Cmd) error) error {
 			pid = cmd.Process.Pid
 		}
 		started <- err
-		// Wait without reaping: that is for whoever started it. An error means that it has been reaped.
-		for pid != 0 && errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+		if pid != 0 {
+			tied.AwaitEnd(pid)
 		}
 	})
 	return <-started

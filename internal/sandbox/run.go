@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"misstep/internal/tied"
 )
 
 // sweepPatience bounds the wait for what a program left to be gone.
@@ -34,9 +36,7 @@ func (b *Box) Run(cmd *exec.Cmd) error {
 // these are waited for.
 func (b *Box) Wait(cmd *exec.Cmd) error {
 	pid := cmd.Process.Pid
-	// While it is not reaped, its number is no other group's.
-	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
-	}
+	tied.AwaitEnd(pid)                // while it is not reaped, its number is no other group's
 	_ = unix.Kill(-pid, unix.SIGKILL) // there may be none
 	swept := b.sweep()
 	return errors.Join(cmd.Wait(), swept)

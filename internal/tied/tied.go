@@ -27,9 +27,14 @@ func Start(cmd *exec.Cmd) error {
 		if err != nil {
 			return
 		}
-		// Wait without reaping: that is for the caller. An error means that it has been reaped.
-		for errors.Is(unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
-		}
+		AwaitEnd(cmd.Process.Pid)
 	}()
 	return <-started
+}
+
+// AwaitEnd waits until a child of this process has ended, without reaping it: that is for who started it, and until then no other
+// process has its number. It returns at once when it has been reaped.
+func AwaitEnd(pid int) {
+	for errors.Is(unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
 }

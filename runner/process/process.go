@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"misstep/internal/sandbox"
+	"misstep/internal/tied"
 )
 
 const (
@@ -159,8 +160,7 @@ func (p *Process) run(started chan<- error) {
 	copies.Go(func() { p.spec.Stderr.copy(errR) })
 
 	// Wait without reaping: while the dead leader is a zombie, no other process can get its pid, so killing the group is safe.
-	for errors.Is(unix.Waitid(unix.P_PID, p.pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
-	}
+	tied.AwaitEnd(p.pid)
 	wall := time.Since(p.began)
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
 	p.spec.Cgroup.Kill()
