@@ -82,6 +82,10 @@ catalogue: build ## put at least two JDK builds and all workloads into the catal
 hunt: catalogue ## hunt for about three minutes on this machine and write a bundle per finding
 	@misstep hunt $(CAMPAIGN) --dir $(HUNT_DIR)
 
+.PHONY: screenshot
+screenshot: build ## take pictures of the pages of what make hunt left, in Chromium, into build/screens
+	@deploy/setup/screenshot.sh $(HUNT_DIR) $(BUILD)/screens
+
 .PHONY: fleet
 fleet: as-root catalogue ## show a fleet on Nomad: three nodes, PostgreSQL, S3, a hunt, its findings, everything down again (root)
 	@deploy/setup/install.sh fleet

@@ -28,6 +28,9 @@ type StackChange struct {
 	Side string `json:"side"`
 	// Text shows both aligned, the differing lines marked.
 	Text string `json:"text"`
+	// A and B are the two.
+	A *misstepv1.Trace `json:"-"`
+	B *misstepv1.Trace `json:"-"`
 }
 
 // Difference is the result of Diff; what is equal in both is omitted.
@@ -53,19 +56,28 @@ func (d Difference) Equal() bool {
 
 // Diff compares the contents of two bundles.
 func Diff(a, b *Bundle) (Difference, error) {
-	ra, rb := a.Reproducer(), b.Reproducer()
+	d, err := compare(a.Reproducer(), b.Reproducer())
+	d.Files = changes(fileValues(a), fileValues(b))
+	return d, err
+}
+
+// Compare compares two findings and the recipes of their examples, as far as that needs no bundles: Files and what was measured
+// while they were reproduced are omitted.
+func Compare(a, b *misstepv1.Finding) (Difference, error) {
+	return compare(&misstepv1.Reproducer{Finding: a, Recipe: a.GetExampleRecipe()},
+		&misstepv1.Reproducer{Finding: b, Recipe: b.GetExampleRecipe()})
+}
+
+func compare(a, b *misstepv1.Reproducer) (Difference, error) {
 	d := Difference{
-		Jdks: changes(jdkValues(ra), jdkValues(rb)), Rates: changes(rateValues(ra), rateValues(rb)), Stacks: stackChanges(ra, rb),
+		Jdks: changes(jdkValues(a), jdkValues(b)), Rates: changes(rateValues(a), rateValues(b)), Stacks: stackChanges(a, b),
 	}
 	var err error
-	if d.Finding, err = messageChanges(identity(ra.GetFinding()), identity(rb.GetFinding())); err != nil {
+	if d.Finding, err = messageChanges(identity(a.GetFinding()), identity(b.GetFinding())); err != nil {
 		return Difference{}, err
 	}
-	if d.Recipe, err = messageChanges(withoutJdk(ra.GetRecipe()), withoutJdk(rb.GetRecipe())); err != nil {
-		return Difference{}, err
-	}
-	d.Files = changes(fileValues(a), fileValues(b))
-	return d, nil
+	d.Recipe, err = messageChanges(withoutJdk(a.GetRecipe()), withoutJdk(b.GetRecipe()))
+	return d, err
 }
 
 func identity(f *misstepv1.Finding) *misstepv1.Finding {
@@ -73,8 +85,9 @@ func identity(f *misstepv1.Finding) *misstepv1.Finding {
 }
 
 func withoutJdk(r *misstepv1.Recipe) *misstepv1.Recipe {
-	r = proto.CloneOf(r)
-	r.Jdk = nil
+	if r = proto.CloneOf(r); r != nil {
+		r.Jdk = nil
+	}
 	return r
 }
 
@@ -136,7 +149,7 @@ func stackChanges(a, b *misstepv1.Reproducer) []StackChange {
 		if side == "" {
 			side = p[1].GetSource()
 		}
-		all = append(all, StackChange{Side: side, Text: sideBySide(p[0], p[1])})
+		all = append(all, StackChange{Side: side, Text: sideBySide(p[0], p[1]), A: p[0], B: p[1]})
 	}
 	return all
 }

@@ -48,4 +48,13 @@ func TestDiff(t *testing.T) {
 	assert.Contains(t, files, "standalone/WalkerTest.java")
 	assert.NotContains(t, files, "README.md")
 	assert.NotContains(t, files, "agent/libmisstep.so")
+
+	findings, err := Compare(a.Reproducer().GetFinding(), b.Reproducer().GetFinding())
+	require.NoError(t, err)
+	assert.Equal(t, d.Finding, findings.Finding)
+	assert.Equal(t, d.Stacks, findings.Stacks)
+	assert.Empty(t, findings.Files)
+	findings, err = Compare(a.Reproducer().GetFinding(), a.Reproducer().GetFinding())
+	require.NoError(t, err)
+	assert.True(t, findings.Equal())
 }

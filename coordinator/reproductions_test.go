@@ -251,6 +251,28 @@ func TestReproduction(t *testing.T) {
 	t.Run("project", func(t *testing.T) { test(t, "p", func(*testing.T) store.Store { return memory.New() }) })
 }
 
+// What a bisection's tries say is seen while it runs, and is the reproducer's afterwards.
+func TestBisectionUnderWay(t *testing.T) {
+	l := newLab(t, memory.New(), bug(0.7))
+	id := l.find(8)
+	started, err := l.server.StartReproduction(l.ctx(t), &misstepv1.StartReproductionRequest{FindingId: id, Builds: builds(7), Seed: 5})
+	require.NoError(t, err)
+	var seen []*misstepv1.Bisection
+	l.void = func(*misstepv1.Recipe, *rand.Rand) bool {
+		if b := l.get(started.GetReproductionId()).GetBisection(); b != nil {
+			seen = append(seen, b)
+		}
+		return false
+	}
+	l.work(4, 10_000)
+	st := l.get(started.GetReproductionId())
+	require.Equal(t, misstepv1.ReproductionState_REPRODUCTION_STATE_DONE, st.GetState(), st.GetFailure())
+	assert.Nil(t, st.GetBisection())
+	require.NotEmpty(t, seen)
+	assert.Len(t, seen[0].GetBuilds(), 7)
+	assert.Less(t, seen[0].GetConfidence(), st.GetReproducer().GetBisection().GetConfidence())
+}
+
 // After a merge a reproduction of either finding is one of both, and a reproducer that shows the alias's stacks has its signature.
 func TestReproductionOfMergedFindings(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))

@@ -25,7 +25,7 @@ import (
 // that their policy forbids.
 func TestInABrowser(t *testing.T) {
 	b := browser.Start(t)
-	s := newScene(t, onAged, func(o *web.Options) {
+	s := newScene(t, onAged, onBisected, func(o *web.Options) {
 		o.Writable = true
 		o.Bundle = func(_ context.Context, finding, path string) error { return os.WriteFile(path, []byte(finding), 0o600) }
 	})
@@ -111,10 +111,13 @@ func lookAtPages(t *testing.T, s *scene, tab *browser.Tab) {
 		"fleet": "/fleet", "known": "/known", "campaigns": "/campaigns", "campaign": "/campaigns/" + s.campaign,
 		"mismatch": s.findingOf("Both"), "crash": s.findingOf("frame::sender"), "hang": s.findingOf("deadlock"),
 		"hostile": s.findingOf("<script>"), "none": "/findings?state=quiet",
+		"compare": s.findingOf("Both") + "/compare/" + strings.TrimPrefix(s.findingOf("<script>"), "/findings/"),
 	}
 	for name, path := range pages {
 		require.Equal(t, http.StatusOK, tab.Visit(path), path)
-		tab.Await(live)
+		if name != "compare" { // which does not change
+			tab.Await(live)
+		}
 		assert.Zero(t, browser.Eval[int](tab, `document.querySelectorAll("img").length`), "%s: hostile names are text", name)
 		examine(t, tab, name)
 	}

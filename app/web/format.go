@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -45,8 +46,12 @@ var functions = template.FuncMap{
 		hits, trials := misstepv1.SumRates(f)
 		return percent(hits, trials)
 	},
-	"list":     func(s shell, list any) part { return part{s, s.Data, list} },
-	"offsets":  offsets,
+	"list":      func(s shell, list any) part { return part{s, s.Data, list} },
+	"offsets":   offsets,
+	"posterior": posteriorOf,
+	"bisection": func(s *misstepv1.ReproductionStatus) *misstepv1.Bisection {
+		return cmp.Or(s.GetReproducer().GetBisection(), s.GetBisection())
+	},
 	"tickEnd":  func(f forest) float64 { return f.Height - 18 },
 	"tickText": func(f forest) float64 { return f.Height - 4 },
 	"rightOf":  func(f forest) float64 { return f.Right + 12 },

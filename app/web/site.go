@@ -102,13 +102,15 @@ func (s *Site) routes() http.Handler {
 		"GET /matrix":               s.matrix,
 		"GET /findings/{id}":        s.finding,
 		"GET /findings/{id}/report": s.report,
-		"GET /samplers":             s.samplers,
-		"GET /fleet":                s.fleet,
-		"GET /known":                s.known,
-		"GET /people":               s.people,
-		"GET /campaigns":            s.campaigns,
-		"GET /campaigns/new":        s.draft,
-		"GET /campaigns/{id}":       s.campaign,
+
+		"GET /findings/{id}/compare/{other}": s.compare,
+		"GET /samplers":                      s.samplers,
+		"GET /fleet":                         s.fleet,
+		"GET /known":                         s.known,
+		"GET /people":                        s.people,
+		"GET /campaigns":                     s.campaigns,
+		"GET /campaigns/new":                 s.draft,
+		"GET /campaigns/{id}":                s.campaign,
 	} {
 		pages.Handle(pattern, s.page(make))
 	}

@@ -45,20 +45,25 @@ func stacksOf(m *misstepv1.Mismatch) *stacks {
 		s.Fault = signature.RecordedAt(f)
 		return s
 	}
-	title, rows := bundle.Rows(m.GetReference(), m.GetSuspect())
-	s.Reference, s.Suspect = title.Left, title.Right
-	for _, r := range rows {
-		s.Rows = append(s.Rows, stackRow{
-			Left: r.Left, Right: r.Right, Differs: marks[r.Mark][0], Class: marks[r.Mark][1],
-			LeftNative: isNative(r.Left), RightNative: isNative(r.Right),
-		})
-	}
+	s.Reference, s.Suspect, s.Rows = rowsOf(m.GetReference(), m.GetSuspect())
 	if i := divergence(s.Rows); i >= 0 {
 		s.Rows[i].First = true
 	}
 	s.Code = disassemble(m.GetCode(), m.GetPc(), m.GetArchitecture())
 	s.ReturnCode = disassemble(m.GetReturnCode(), 0, m.GetArchitecture())
 	return s
+}
+
+// rowsOf puts two stacks beside each other, with a title for each.
+func rowsOf(a, b *misstepv1.Trace) (left, right string, all []stackRow) {
+	title, rows := bundle.Rows(a, b)
+	for _, r := range rows {
+		all = append(all, stackRow{
+			Left: r.Left, Right: r.Right, Differs: marks[r.Mark][0], Class: marks[r.Mark][1],
+			LeftNative: isNative(r.Left), RightNative: isNative(r.Right),
+		})
+	}
+	return title.Left, title.Right, all
 }
 
 // divergence is the row from which on the stacks differ, seen from the end where they agree; -1 where they do not differ.

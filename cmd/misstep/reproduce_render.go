@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -33,25 +34,11 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 		fmt.Fprintf(w, "\nother findings seen meanwhile: %s\n", strings.Join(s.GetOthers(), ", "))
 	}
 	r := s.GetReproducer()
-	if r == nil {
-		return
-	}
 	renderElements(w, "needed", r.GetKept())
 	renderElements(w, "not needed", r.GetRemoved())
-	if b := r.GetBisection(); b != nil {
-		fmt.Fprintln(w)
-		t := table(w)
-		fmt.Fprintln(t, "build\tversion\thits\ttries\taffected")
-		for _, build := range b.GetBuilds() {
-			affected := fmt.Sprintf("%.2f", build.GetAffected())
-			if build.GetSkipped() != "" {
-				affected = "could not be tested: " + build.GetSkipped()
-			}
-			fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()),
-				build.GetHits(),
-				build.GetTries(), affected)
-		}
-		t.Flush()
+	renderBisection(w, cmp.Or(r.GetBisection(), s.GetBisection()))
+	if r == nil {
+		return
 	}
 	seed := "with a fresh seed each"
 	if r.GetSeedMatters() {
@@ -66,6 +53,24 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 	if r.GetClean() != nil {
 		fmt.Fprintf(w, "from the bundle alone, in a clean folder: %s\n", reliabilityText(r.GetClean()))
 	}
+}
+
+func renderBisection(w io.Writer, b *misstepv1.Bisection) {
+	if b == nil {
+		return
+	}
+	fmt.Fprintln(w)
+	t := table(w)
+	fmt.Fprintln(t, "build\tversion\thits\ttries\taffected")
+	for _, build := range b.GetBuilds() {
+		affected := fmt.Sprintf("%.2f", build.GetAffected())
+		if build.GetSkipped() != "" {
+			affected = "could not be tested: " + build.GetSkipped()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\n", build.GetJdk().GetName(), shortVersion(build.GetJdk().GetVersion()),
+			build.GetHits(), build.GetTries(), affected)
+	}
+	t.Flush()
 }
 
 func renderElements(w io.Writer, title string, elements []*misstepv1.RecipeElement) {

@@ -82,6 +82,8 @@ type Plan struct {
 	// Recipe is the current recipe, with Hits and Tries of its last measurement.
 	Recipe      *misstepv1.Recipe
 	Hits, Tries int
+	// Bisection as far as the tries so far say; nil before it begins.
+	Bisection *misstepv1.Bisection
 	// Left estimates the tries still to come.
 	Left int
 }

@@ -270,6 +270,7 @@ func (m *machine) bisect(final outcome) (*misstepv1.Bisection, bool) {
 		a := arms[i]
 		if lacks := used[i] + tries - len(a.results); lacks > 0 {
 			if m.ask(a, lacks) {
+				m.plan.Bisection = report(sorted, builds, arms, evidence, answer)
 				return nil, false
 			}
 			evidence[i].Skipped = true // its tries so far count, no further ones are possible

@@ -69,7 +69,7 @@ func reproductionStatus(
 	if r.GetState() != misstepv1.ReproductionState_REPRODUCTION_STATE_RUNNING {
 		return st, nil
 	}
-	st.Doing = plan.Doing
+	st.Doing, st.Bisection = plan.Doing, plan.Bisection
 	if st.GetTrials() > 0 {
 		each := float64(now.Sub(r.GetStarted().AsTime())) / float64(st.GetTrials())
 		// The budget may have ended a moment ago: its end is noticed by the coordinator's clock.

@@ -4571,7 +4571,9 @@ type ReproductionStatus struct {
 	// reproducer, once it is done.
 	Reproducer *Reproducer `protobuf:"bytes,14,opt,name=reproducer,proto3" json:"reproducer,omitempty"`
 	// failure in one line, if it failed.
-	Failure       string `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure string `protobuf:"bytes,15,opt,name=failure,proto3" json:"failure,omitempty"`
+	// bisection as far as its tries say, while there is no reproducer; absent before it begins.
+	Bisection     *Bisection `protobuf:"bytes,16,opt,name=bisection,proto3" json:"bisection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4709,6 +4711,13 @@ func (x *ReproductionStatus) GetFailure() string {
 		return x.Failure
 	}
 	return ""
+}
+
+func (x *ReproductionStatus) GetBisection() *Bisection {
+	if x != nil {
+		return x.Bisection
+	}
+	return nil
 }
 
 // PutKnownBugsRequest holds entries of a catalogue of known bugs; at most 1 MiB.
@@ -5319,7 +5328,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x12RecordCleanRequest\x12'\n" +
 	"\x0freproduction_id\x18\x01 \x01(\tR\x0ereproductionId\x12-\n" +
 	"\x05clean\x18\x02 \x01(\v2\x17.misstep.v1.ReliabilityR\x05clean\"\x15\n" +
-	"\x13RecordCleanResponse\"\xba\x04\n" +
+	"\x13RecordCleanResponse\"\xef\x04\n" +
 	"\x12ReproductionStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1d\n" +
 	"\n" +
@@ -5339,7 +5348,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"reproducer\x18\x0e \x01(\v2\x16.misstep.v1.ReproducerR\n" +
 	"reproducer\x12\x18\n" +
-	"\afailure\x18\x0f \x01(\tR\afailure\"?\n" +
+	"\afailure\x18\x0f \x01(\tR\afailure\x123\n" +
+	"\tbisection\x18\x10 \x01(\v2\x15.misstep.v1.BisectionR\tbisection\"?\n" +
 	"\x13PutKnownBugsRequest\x12(\n" +
 	"\x04bugs\x18\x01 \x03(\v2\x14.misstep.v1.KnownBugR\x04bugs\"2\n" +
 	"\x14PutKnownBugsResponse\x12\x1a\n" +
@@ -5513,7 +5523,8 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(ReproductionState)(0),             // 106: misstep.v1.ReproductionState
 	(*ReproductionStep)(nil),           // 107: misstep.v1.ReproductionStep
 	(*Reproducer)(nil),                 // 108: misstep.v1.Reproducer
-	(*KnownBug)(nil),                   // 109: misstep.v1.KnownBug
+	(*Bisection)(nil),                  // 109: misstep.v1.Bisection
+	(*KnownBug)(nil),                   // 110: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
 	86,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
@@ -5595,70 +5606,71 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	97,  // 76: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
 	92,  // 77: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
 	108, // 78: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	109, // 79: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	109, // 80: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	13,  // 81: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
-	35,  // 82: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	40,  // 83: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,   // 84: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,   // 85: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,   // 86: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	58,  // 87: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	15,  // 88: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	17,  // 89: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	29,  // 90: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19,  // 91: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	32,  // 92: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	25,  // 93: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
-	27,  // 94: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
-	41,  // 95: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	43,  // 96: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	46,  // 97: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	48,  // 98: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	50,  // 99: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	52,  // 100: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	54,  // 101: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	56,  // 102: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	72,  // 103: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	74,  // 104: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	76,  // 105: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	61,  // 106: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	63,  // 107: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	65,  // 108: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	67,  // 109: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	69,  // 110: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,   // 111: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,   // 112: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,   // 113: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	59,  // 114: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	16,  // 115: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	18,  // 116: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	30,  // 117: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20,  // 118: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	33,  // 119: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	26,  // 120: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
-	28,  // 121: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
-	42,  // 122: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	44,  // 123: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	47,  // 124: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	49,  // 125: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	51,  // 126: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	53,  // 127: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	55,  // 128: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	57,  // 129: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	73,  // 130: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	75,  // 131: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	77,  // 132: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	62,  // 133: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	64,  // 134: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	66,  // 135: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	68,  // 136: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	70,  // 137: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	111, // [111:138] is the sub-list for method output_type
-	84,  // [84:111] is the sub-list for method input_type
-	84,  // [84:84] is the sub-list for extension type_name
-	84,  // [84:84] is the sub-list for extension extendee
-	0,   // [0:84] is the sub-list for field type_name
+	109, // 79: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
+	110, // 80: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	110, // 81: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	13,  // 82: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	35,  // 83: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	40,  // 84: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 85: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 86: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 87: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	58,  // 88: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	15,  // 89: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	17,  // 90: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	29,  // 91: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19,  // 92: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	32,  // 93: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	25,  // 94: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	27,  // 95: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	41,  // 96: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	43,  // 97: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	46,  // 98: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	48,  // 99: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	50,  // 100: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	52,  // 101: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	54,  // 102: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	56,  // 103: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	72,  // 104: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	74,  // 105: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	76,  // 106: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	61,  // 107: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	63,  // 108: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	65,  // 109: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	67,  // 110: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	69,  // 111: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 112: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 113: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 114: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	59,  // 115: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	16,  // 116: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	18,  // 117: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	30,  // 118: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20,  // 119: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	33,  // 120: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	26,  // 121: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	28,  // 122: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	42,  // 123: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	44,  // 124: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	47,  // 125: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	49,  // 126: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	51,  // 127: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	53,  // 128: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	55,  // 129: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	57,  // 130: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	73,  // 131: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	75,  // 132: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	77,  // 133: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	62,  // 134: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	64,  // 135: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	66,  // 136: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	68,  // 137: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	70,  // 138: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	112, // [112:139] is the sub-list for method output_type
+	85,  // [85:112] is the sub-list for method input_type
+	85,  // [85:85] is the sub-list for extension type_name
+	85,  // [85:85] is the sub-list for extension extendee
+	0,   // [0:85] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
