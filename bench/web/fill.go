@@ -26,6 +26,8 @@ const (
 	shownBy = 0.05
 )
 
+func digestOf(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+
 // signatureOf is the i-th finding's.
 func signatureOf(i int) *misstepv1.Signature {
 	return &misstepv1.Signature{
@@ -61,7 +63,7 @@ func fill(ctx context.Context, st store.Store, trials, findings int) error {
 	ids := make([]string, findings)
 	jdk := func(i int) *misstepv1.Jdk {
 		return &misstepv1.Jdk{
-			Name: fmt.Sprintf("jdk%d", 8+i), Version: fmt.Sprintf("%d.0.1", 8+i), Digest: "sha256:" + strings.Repeat("a", 64),
+			Name: fmt.Sprintf("jdk%d", 8+i), Version: fmt.Sprintf("%d.0.1", 8+i), Digest: digestOf("a"),
 		}
 	}
 	all := make([]*misstepv1.Jdk, jdks)

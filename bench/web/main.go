@@ -1,7 +1,10 @@
-// Command web measures the pages of a coordinator with many trials and findings: how long the server takes for each, the first time
-// and for those who come after, and how large a page is. TRIALS and FINDINGS set the numbers, STORE is the URL of a store that is
-// empty (default: SQLite in build/bench/web). With KEEP=yes a store that an earlier run has filled with these numbers is used
-// again, and PROFILE=FILE writes a processor profile of the measurement.
+// Command web measures the pages of a coordinator with many trials, findings and runners: how long the server takes for each, the
+// first time and for those who come after, and how large a page is. Then it measures what people who look cost the runners: in
+// turns VIEWERS people follow what happens, or nobody does, while the runners work; and how long it takes until they see a change.
+//
+// TRIALS, FINDINGS, RUNNERS, VIEWERS and ROUNDS set the numbers, WINDOW and PAUSE the length of a turn and of a trial. STORE is the
+// URL of a store that is empty (default: SQLite in build/bench/web). With KEEP=yes a store that an earlier run has filled with
+// these numbers is used again, and PROFILE=FILE writes a processor profile of the measurement.
 package main
 
 import (
@@ -26,14 +29,16 @@ import (
 	"misstep/coordinator"
 	"misstep/coordinator/store/stores"
 	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
 
 const (
 	standardTrials   = 1_000_000
 	standardFindings = 10_000
-	// looks is the number of requests for each page after the first.
-	looks = 200
+	standardRunners  = 1000
+	// standardLooks is the number of requests for each page after the first.
+	standardLooks = 200
 	// maxTime and maxBytes are the goals.
 	maxTime  = 100 * time.Millisecond
 	maxBytes = 300_000
@@ -51,6 +56,10 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 		return err
 	}
 	findings, err := sizeOf("FINDINGS", standardFindings)
+	if err != nil {
+		return err
+	}
+	crowd, err := crowdOf()
 	if err != nil {
 		return err
 	}
@@ -74,39 +83,73 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	s, err := station.EmbedAt(place, coordinator.Config{})
+	report := bench.Report{Name: "web", Date: start, Budget: budget}
+	rows, err := measurePages(ctx, place, crowd.runners, standardLooks)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	site := httptest.NewServer(web.New(web.Options{Conn: s.Conn, Blobs: s.Blobs}))
-	defer site.Close()
-	report := bench.Report{Name: "web", Date: start, Budget: budget}
 	table := bench.Table{
-		Title:   fmt.Sprintf("pages over %d trials and %d findings, in ms", trials, findings),
+		Title:   fmt.Sprintf("pages over %d trials, %d findings and %d runners, in ms", trials, findings, crowd.runners),
 		Columns: []string{"page", "first", "median", "p95", "kB", "kB compressed"},
 	}
-	var rows []figures
-	for _, path := range []string{
-		"/", "/findings", "/findings?by=finding", "/matrix", "/findings/" + signature.ID(signatureOf(0)),
-		"/campaigns", "/campaigns/" + campaignID, "/samplers", "/fleet", "/known",
-	} {
-		f, err := measure(ctx, site.URL, path)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, f)
+	for _, f := range rows {
 		table.Rows = append(table.Rows, []string{
-			path, bench.Figure(f.First), bench.Figure(f.Median), bench.Figure(f.P95), bench.Figure(float64(f.Bytes) / 1000),
+			f.Page, bench.Figure(f.First), bench.Figure(f.Median), bench.Figure(f.P95), bench.Figure(float64(f.Bytes) / 1000),
 			bench.Figure(float64(f.Compressed) / 1000),
 		})
 		report.Goals = append(report.Goals,
-			bench.Goal{Name: path + ": p95", Goal: ms(maxTime), Measured: f.P95, Unit: "ms"},
-			bench.Goal{Name: path + ": weight", Goal: maxBytes, Measured: float64(f.Compressed), Unit: "bytes compressed"})
+			bench.Goal{Name: f.Page + ": p95", Goal: ms(maxTime), Measured: f.P95, Unit: "ms"},
+			bench.Goal{Name: f.Page + ": weight", Goal: maxBytes, Measured: float64(f.Compressed), Unit: "bytes compressed"})
 	}
-	report.Tables, report.Rows = []bench.Table{table}, rows
-	report.Reached = fmt.Sprintf("%d pages in %s", len(rows), time.Since(start).Round(time.Second))
+	bench.Note("%d pages", len(rows))
+	seen, err := crowd.measure(ctx, place)
+	if err != nil {
+		return fmt.Errorf("people beside runners: %w", err)
+	}
+	report.Goals = append(report.Goals, seen.goals()...)
+	report.Tables = []bench.Table{table, seen.table()}
+	report.Rows = struct {
+		Pages []figures
+		Crowd watched
+	}{rows, seen}
+	report.Reached = fmt.Sprintf("%d pages and %d turns in %s", len(rows), len(seen.Turns), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, filepath.Join(testenv.Root(), "build", "bench"))
+}
+
+// measurePages measures each page, while many runners are there that do nothing.
+func measurePages(ctx context.Context, place station.Place, runners, looks int) ([]figures, error) {
+	s, err := station.EmbedAt(place, coordinator.Config{LeaseTime: time.Hour}) // for which runners are listed after a call
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	for i := range runners {
+		if _, err := s.Leases.Synchronize(ctx, &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{
+			Id: fmt.Sprintf("idle-%05d", i), Host: fmt.Sprintf("host-%03d", i/8), Slots: 1, Capabilities: []string{"sched_ext", "vm"},
+			AgentDigest: digestOf("d"),
+		}}); err != nil {
+			return nil, err
+		}
+	}
+	site := httptest.NewServer(web.New(web.Options{Conn: s.Conn, Blobs: s.Blobs}))
+	defer site.Close()
+	var rows []figures
+	for _, path := range pagesOf() {
+		f, err := measure(ctx, site.URL, path, looks)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, f)
+	}
+	return rows, nil
+}
+
+// pagesOf are the pages that are measured.
+func pagesOf() []string {
+	return []string{
+		"/", "/findings", "/findings?by=finding", "/matrix", "/findings/" + signature.ID(signatureOf(0)),
+		"/campaigns", "/campaigns/" + campaignID, "/samplers", "/fleet", "/known",
+	}
 }
 
 // prepare fills the store, unless it is to be kept and an earlier run has filled it.
@@ -155,7 +198,7 @@ type figures struct {
 
 // measure gets a page again and again, without a pause: the first time its data are read, later ones see what is kept for a moment
 // and now and then what is read anew.
-func measure(ctx context.Context, url, path string) (figures, error) {
+func measure(ctx context.Context, url, path string, looks int) (figures, error) {
 	f := figures{Page: path, Looks: looks}
 	var times []float64
 	for i := range looks + 1 {
