@@ -48,7 +48,8 @@ func recordFor(t *testing.T, j testenv.JDK, d time.Duration, options ...string) 
 var features = []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk28"}
 
 // The recordings of each JDK, read with its class files, have no impossible edge. With another JDK's class files they have none
-// either: no edge is called wrong then, and a note says why.
+// either: no edge is called wrong then, and a note says why. Until JEP 518 (25) JFR's sampler may lose the caller of a method that
+// the signal finds at its begin or end (MISSTEP-jfr-unfinished-frame): few samples have an impossible edge on top, and no other.
 func TestRecordingsOfEachJDK(t *testing.T) {
 	for _, name := range features {
 		t.Run(name, func(t *testing.T) {
@@ -61,13 +62,21 @@ func TestRecordingsOfEachJDK(t *testing.T) {
 			edges := checkOf(t, r, recipe.EventEdges)
 			assert.Greater(t, edges.Right, uint64(1000))
 			assert.NotEmpty(t, r.Recordings[0].JVM)
+			const mostUnfinished = 10 // of about a thousand samples
+			unfinished := uint64(0)
 			for _, f := range r.Faults {
+				if j.Feature < 25 && f.Sampler == "jdk.ExecutionSample" && strings.HasPrefix(f.Place, f.Stack[1]+" calls ") {
+					unfinished += f.Count
+					t.Logf("%s: %d samples", f.Place, f.Count)
+					continue
+				}
 				if f.Known != "" { // a bug of this JDK's recorder
 					t.Logf("%s: %s", f.Known, f.Place)
 					continue
 				}
 				t.Errorf("%s %s: %d × %s (%s)\n%v", f.Check, f.Kind, f.Count, f.Place, f.Detail, f.Stack)
 			}
+			assert.LessOrEqual(t, unfinished, uint64(mostUnfinished))
 			t.Logf("%+v\ndoubts: %+v\nnotes: %v", edges, r.Doubts, r.Notes)
 
 			other := testenv.Catalogued(t, features[(j.Feature/8+3)%len(features)])
