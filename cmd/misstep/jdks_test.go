@@ -87,10 +87,10 @@ name: matrix
 seed: 1
 jdks: [%s]
 workloads:
-  - {name: mix, repetitions: 1, arguments: ["8000"], flag_sets: [default]}
+  - {name: mix, repetitions: 1, arguments: ["4000"], flag_sets: [default]}
   - {name: exceptions, repetitions: 1, arguments: ["15000"], flag_sets: [default]}
   - {name: clinit, repetitions: 1, flag_sets: [c1-comp]}
-  - {name: vthread-yield, repetitions: 1, flag_sets: [default]}
+  - {name: vthread-yield, repetitions: 1, arguments: ["16", "200"], flag_sets: [default]}
 flag_sets: [{name: default}, {preset: c1-comp}]
 sampling: [{interval: 1ms, jitter: 0.5}]
 checks:

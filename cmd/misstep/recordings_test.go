@@ -53,7 +53,7 @@ func TestRecordingsOfJDKs(t *testing.T) {
 name: recordings
 seed: 1
 jdks: [%s]
-workloads: [{name: mix, repetitions: 1, arguments: ["8000"]}]
+workloads: [{name: mix, repetitions: 1, arguments: ["5000"]}]
 profiler:
   - {name: jfr, interval: 1ms}
   - {name: async-profiler, interval: 1ms, options: [cstack=no]} # its own walkers know the JDKs of their time only
