@@ -123,18 +123,21 @@ func (c Command) wallSeconds() int {
 
 // Expect is what a try must show to be a hit. ExpectOf derives it from a finding.
 type Expect struct {
-	// Kind of the finding: "mismatch", "crash" or "hang".
+	// Kind of the finding: "mismatch", "crash", "hang" or "failure".
 	Kind string
 	// Check of a mismatch record, and MismatchKind of the signature; see recordedAs.
 	Check, MismatchKind string
 	// Fault is what is wrong in a recording, as signature.RecordedAt has it; empty for other mismatches.
 	Fault string
-	// Contains are strings that the record (for a crash: the place in the head of the error file) must contain, all of them.
+	// Contains are strings that the record (for a crash: the place in the head of the error file; for a failure: the output) must
+	// contain, all of them.
 	Contains []string
 	// Like and Unlike are extended regular expressions that a mismatch's record must match, and must not.
 	Like, Unlike []string
 	// Signal that killed a JVM which could not write an error file; 0 for a crash that has one.
 	Signal int
+	// ExitCode of the JVM in which the workload failed by itself.
+	ExitCode int
 }
 
 // Contents is the input of Write.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,8 @@ import (
 
 // ExpectOf returns what reproduces the finding: for a mismatch its check and kind and what else its signature requires of the
 // record; for a crash the function of the problematic frame, the source file of the failed assertion, or the signal of a JVM that
-// could not write an error file; for a hang that the time runs out. Everything with the signature is a hit. Properties that a
+// could not write an error file; for a hang that the time runs out; for a failure the exit code and
+// what the program reported, without values. Everything with the signature is a hit. Properties that a
 // signature computes from both stacks are left to `misstep replay`, so a hit may be another finding of the same check, kind and
 // place.
 func ExpectOf(f *misstepv1.Finding) Expect {
@@ -31,6 +33,8 @@ func ExpectOf(f *misstepv1.Finding) Expect {
 		}
 	case signature.KindCrash:
 		e.crash(f.GetExample())
+	case signature.KindFailure:
+		e.failure(f)
 	}
 	return e
 }
@@ -56,6 +60,24 @@ func (e *Expect) crash(example *misstepv1.Outcome) {
 	}
 	if name != "" {
 		e.Contains = []string{name}
+	}
+}
+
+// valueRE matches what replaces a value in the message of a failure's signature.
+var valueRE = regexp.MustCompile(`\b(NUM|ADDR|VALUE|UUID)\b`)
+
+func (e *Expect) failure(f *misstepv1.Finding) {
+	shown := f.GetExample().GetApplicationFailure()
+	e.ExitCode = int(f.GetExample().GetExitCode())
+	s, err := signature.Read(f.GetSignature())
+	if err != nil || shown.GetReason() == "exit-code" { // whose words are Misstep's
+		return
+	}
+	for _, words := range valueRE.Split(s.(signature.Failure).Message, -1) {
+		words = strings.TrimSpace(words)
+		if strings.Contains(shown.GetMessage(), words) && strings.ContainsFunc(words, unicode.IsLetter) {
+			e.Contains = append(e.Contains, words)
+		}
 	}
 }
 

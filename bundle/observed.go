@@ -11,12 +11,13 @@ import (
 )
 
 // observed is what the example of a finding shows: one of the fields, or none when the evidence contains no stacks. All strings but
-// Error, Cause and Meaning are shown as code.
+// Error, Cause, Reason and Meaning are shown as code.
 type observed struct {
 	Crash    *observedCrash
 	Hang     *observedHang
 	Mismatch *observedMismatch
 	Fault    *observedFault
+	Failure  *observedFailure
 }
 
 type observedCrash struct {
@@ -47,6 +48,12 @@ type observedMismatch struct {
 	Code string
 }
 
+// observedFailure is how the workload failed.
+type observedFailure struct {
+	Reason, Message string
+	ExitCode        int32
+}
+
 // observedFault is what is wrong in a recording by itself.
 type observedFault struct{ Meaning, Check, Kind, Place, Detail, First string }
 
@@ -57,6 +64,9 @@ func newObserved(c *Contents) observed {
 		return observed{Crash: newObservedCrash(example.GetCrash())}
 	case "hang":
 		return observed{Hang: newObservedHang(example.GetHang())}
+	case "failure":
+		f := example.GetApplicationFailure()
+		return observed{Failure: &observedFailure{markdown(f.GetReason()), code(f.GetMessage()), example.GetExitCode()}}
 	}
 	if m := chooseFault(example, c.Expect); m != nil {
 		return observed{Fault: newObservedFault(m)}

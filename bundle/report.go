@@ -11,6 +11,7 @@ import (
 	"misstep/bundle/standalone"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // maxCrashLog bounds what a report quotes of an hs_err file, in bytes: its header, and the stacks of the thread that crashed.
@@ -150,6 +151,9 @@ func newUnseen(f *misstepv1.Finding) []unseen {
 // component: AsyncGetCallTrace is hotspot/svc's (as JDK-8303444 was filed), a crash of the VM is left for triage there. What
 // async-profiler's own walkers get wrong is no bug of the JDK.
 func component(e Expect) string {
+	if e.Kind == signature.KindFailure {
+		return "none of the JDK unless the program is correct: report it to the program's authors"
+	}
 	check, _ := recipe.FindCheck(e.Check)
 	switch check.Suspect {
 	case recipe.WalkerGst:
@@ -164,6 +168,8 @@ func component(e Expect) string {
 
 func expected(e Expect) string {
 	switch e.Kind {
+	case "failure":
+		return "the program computes the right result."
 	case "crash":
 		return "the JVM does not crash while stacks are walked."
 	case "hang":

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"misstep/corpus/localdir"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // defaultWall bounds a try when the recipe has no bound.
@@ -24,8 +26,9 @@ var scriptTemplate = template.Must(template.New(nameScript).Parse(scriptText))
 
 type scriptData struct {
 	Title, Finding, Kind    string
-	Contains                []string // of a crash, quoted
+	Contains                []string // of a crash or a failure, quoted
 	Signal                  int      // exit status in the shell of a JVM that wrote no error file
+	Failed                  int      // exit code of a workload that failed
 	Like, Unlike            []string // of a mismatch, quoted
 	Seed                    int64    // of the recipe, to which a try's number is added
 	FreshSeeds, FreshPlan   bool
@@ -65,9 +68,9 @@ func script(c *Contents, shared []File) ([]byte, error) {
 		return nil, fmt.Errorf("run.sh: a mismatch of check %s needs the profiler's flags", e.Check)
 	case e.Kind == "mismatch" && !e.Recorded() && c.Command.AgentOptions == "":
 		return nil, fmt.Errorf("run.sh: a mismatch needs the agent's options")
-	case e.Kind == "crash", e.Kind == "hang", e.Kind == "mismatch":
+	case slices.Contains(signature.Kinds, e.Kind):
 	default:
-		return nil, fmt.Errorf("run.sh: finding of kind %.40q: expected mismatch, crash or hang", e.Kind)
+		return nil, fmt.Errorf("run.sh: finding of kind %.40q: expected one of %s", e.Kind, strings.Join(signature.Kinds, ", "))
 	}
 	options, fresh, plan := c.Command.AgentOptions, FreshSeeds(c.Reproducer), Dir+"/"+namePlan
 	freshPlan := fresh && c.Reproducer.GetRecipe().GetPerturbation().GetSeed() == 0 // otherwise the plan has its own
@@ -88,7 +91,7 @@ func script(c *Contents, shared []File) ([]byte, error) {
 		Agent: options != "", Recorded: e.Recorded(), AgentOptions: shellWord(options),
 		Instruments: options != "" && (c.Command.Instruments || c.planned()),
 		WallSeconds: c.Command.wallSeconds(), MinFeature: c.Command.MinFeature,
-		ExitCode: c.Command.ExitCode,
+		ExitCode: c.Command.ExitCode, Failed: e.ExitCode,
 	}
 	if program := c.Command.program(); program != nil {
 		data.Program = shellWord(oneLine(strings.Join(program, " ")))

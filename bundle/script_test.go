@@ -14,6 +14,7 @@ import (
 
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // benchJava stands for a JDK: it makes a patch jar when asked, and runs what the file "behaviour" beside it says with out set
@@ -86,6 +87,17 @@ func TestRunScript(t *testing.T) {
 		hung(c)
 		c.Command.Wall = time.Hour
 	}
+	failed := func(message string) func(c *Contents) {
+		return func(c *Contents) {
+			c.Reproducer.Finding.Signature = &misstepv1.Signature{
+				Kind: "failure", Parts: []string{"validation", signature.WithoutValues(message)}, Version: signature.Version,
+			}
+			c.Reproducer.Finding.Example = &misstepv1.Outcome{
+				ExitCode: 3, ApplicationFailure: &misstepv1.ApplicationFailure{Reason: "validation", Message: message},
+			}
+		}
+	}
+	wrong := failed("round 7: it's 12 and not $(true)")
 	other := `echo '{"check":"gst-asgct","kind":"wrong-bci","method":"<clinit>"}' >"$out/mismatches.jsonl"` + "\n"
 	coreutils := onlyCoreutils(t)
 	for name, test := range map[string]struct {
@@ -118,6 +130,11 @@ func TestRunScript(t *testing.T) {
 		"cut off there by another":    {at("a.B.call <- a.C.run"), cut("call", "()V", caller), []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"no crash":                    {crashed, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"hang found":                  {hung, started + "sleep 60\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"wrong result":                {wrong, started + "echo \"round 3: it's 99 and not \\$(true)\" >&2; exit 3\n", []string{"-n", "1"}, 0, "1 of 1 tries"},
+		"other wrong result":          {wrong, started + "echo 'round 7: it is 12'; exit 3\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 3"},
+		"wrong exit code":             {wrong, started + "echo \"round 3: it's 99 and not \\$(true)\"; exit 1\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 1"},
+		"right result":                {wrong, started + "echo \"round 3: it's 99 and not \\$(true)\"\n", []string{"-n", "1"}, 1, "0 of 1 tries"},
+		"wrong result and crash":      {wrong, started + "echo \"round 3: it's 99 and not \\$(true)\"; echo >\"$errors\"; exit 3\n", []string{"-n", "1"}, 1, "another crash"},
 		"killed by another":           {ended, started + "kill -KILL $$\n", []string{"-n", "1"}, 2, "void, the workload failed with exit code 137"},
 		"no hang":                     {ended, started, []string{"-n", "1"}, 1, "0 of 1 tries"},
 		"bad number":                  {nil, started, []string{"-n", "0"}, 2, "expected a number from 1"},

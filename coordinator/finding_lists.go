@@ -106,7 +106,7 @@ func checkSelection(req *misstepv1.ListFindingsRequest) error {
 		name, value string
 		allowed     []string
 	}{
-		{"kind", req.GetKind(), []string{signature.KindMismatch, signature.KindCrash, signature.KindHang}},
+		{"kind", req.GetKind(), signature.Kinds},
 		{"check", req.GetCheck(), checks},
 		{"status", req.GetStatus(), []string{view.StatusNew, view.StatusKnown}},
 		{"state", req.GetState(), []string{misstepv1.StateQuiet, misstepv1.StateBack}},

@@ -2,6 +2,7 @@ package known
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -44,8 +45,8 @@ func Own(entries []*misstepv1.KnownBug) (Catalogue, error) {
 			e.Versions = []string{".."}
 		}
 		for _, m := range p.GetMatches() {
-			if m.GetKind() != signature.KindMismatch && m.GetKind() != signature.KindCrash && m.GetKind() != signature.KindHang {
-				return Catalogue{}, fmt.Errorf("known bug %s: a match of kind %q: expected mismatch, crash or hang", e.ID,
+			if !slices.Contains(signature.Kinds, m.GetKind()) {
+				return Catalogue{}, fmt.Errorf("known bug %s: a match of kind %q: expected mismatch, crash, hang or failure", e.ID,
 					m.GetKind())
 			}
 			if literals(m.GetParts()) == 0 {
@@ -97,12 +98,13 @@ func (c Catalogue) Fixed(s *misstepv1.Signature, jdk *misstepv1.Jdk) (id, fixedI
 }
 
 // identifying is the index of the part that tells one bug from another, and what it is called: a mismatch's place, a crash's
-// frame, a hang's first thread.
+// frame, a hang's first thread, a failure's message.
 var identifying = map[string]struct {
 	index int
 	name  string
 }{
 	signature.KindMismatch: {2, "place"}, signature.KindCrash: {1, "frame"}, signature.KindHang: {1, "thread"},
+	signature.KindFailure: {1, "message"},
 }
 
 // minLiterals is the number of literal characters from which a pattern of an identifying part is not too wide: the shortest

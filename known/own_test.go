@@ -71,7 +71,7 @@ func TestParseOwn(t *testing.T) {
 	for text, want := range map[string]string{
 		`- {id: A, matches: [{kind: crash, parts: ["*", "frame: *"]}]}`: "match everything of kind crash",
 		`- {id: A, matches: [{kind: crash}]}`:                           "match everything of kind crash",
-		`- {id: A, matches: [{kind: crush, parts: [a]}]}`:               "mismatch, crash or hang",
+		`- {id: A, matches: [{kind: crush, parts: [a]}]}`:               "mismatch, crash, hang or failure",
 		`- {id: A}`: "expected matches",
 		`- {id: "A B", matches: [{kind: crash, parts: [abc]}]}`:            "without blanks",
 		`- {id: A, versions: ["8"], matches: [{kind: crash, parts: [a]}]}`: "from..to",

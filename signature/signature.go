@@ -1,11 +1,12 @@
-// Package signature is the identity of a finding: the part of a mismatch, a crash or a hang that belongs to the bug, in one text
-// form with one parser. What belongs only to the run (addresses, numbers of generated classes, source lines) is left out.
+// Package signature is the identity of a finding: the part of a mismatch, a crash, a hang or a failure that belongs to the bug, in
+// one text form with one parser. What belongs only to the run (addresses, numbers of generated classes, source lines) is left out.
 //
 // A signature has a kind and parts, each of which is one line of UTF-8 text with at most 300 bytes (Clean):
 //
 //	mismatch  check, kind of the difference, place (see Place)
 //	crash     error, "frame: F", "walker: A < B", "thread: T", "operation: O"
 //	hang      cause, then who waits where, sorted
+//	failure   reason, message
 //
 // Its text form (Text) is the line "misstep signature 1", the kind and the parts, a line each. Its id is "F" and the first 12
 // hex digits of the SHA-256 of that text, and of nothing else:
@@ -35,11 +36,15 @@ const (
 	KindMismatch = "mismatch"
 	KindCrash    = "crash"
 	KindHang     = "hang"
+	KindFailure  = "failure"
 )
 
-// Signature identifies a finding: a Mismatch, a Crash or a Hang.
+// Kinds are all of them.
+var Kinds = []string{KindMismatch, KindCrash, KindHang, KindFailure}
+
+// Signature identifies a finding: a Mismatch, a Crash, a Hang or a Failure.
 type Signature interface {
-	// Kind returns KindMismatch, KindCrash or KindHang.
+	// Kind returns one of Kinds.
 	Kind() string
 	// Parts returns the parts in order, each cleaned (see Clean).
 	Parts() []string
@@ -78,6 +83,14 @@ type Hang struct {
 	Waiters []string
 }
 
+// Failure identifies how a program failed by itself.
+type Failure struct {
+	// Reason is how it is known, as in ApplicationFailure: "validation", "exception" or "exit-code".
+	Reason string
+	// Message is what the program reported, without values of the run.
+	Message string
+}
+
 // Kind implements Signature.
 func (Mismatch) Kind() string { return KindMismatch }
 
@@ -86,6 +99,9 @@ func (Crash) Kind() string { return KindCrash }
 
 // Kind implements Signature.
 func (Hang) Kind() string { return KindHang }
+
+// Kind implements Signature.
+func (Failure) Kind() string { return KindFailure }
 
 // Parts implements Signature: check, kind of the difference, place.
 func (m Mismatch) Parts() []string { return clean(m.Check, m.Difference, m.Place.String()) }
@@ -112,6 +128,9 @@ func (c Crash) Parts() []string {
 // Parts implements Signature: cause, then the waiters.
 func (h Hang) Parts() []string { return clean(append([]string{h.Cause}, h.Waiters...)...) }
 
+// Parts implements Signature: reason, message.
+func (f Failure) Parts() []string { return clean(f.Reason, f.Message) }
+
 // Proto returns the signature as it is stored and sent.
 func Proto(s Signature) *misstepv1.Signature {
 	return &misstepv1.Signature{Kind: s.Kind(), Parts: s.Parts(), Version: Version}
@@ -135,8 +154,13 @@ func Read(p *misstepv1.Signature) (Signature, error) {
 			return nil, fmt.Errorf("signature of a hang: expected its cause")
 		}
 		return Hang{Cause: parts[0], Waiters: parts[1:]}, nil
+	case KindFailure:
+		if len(parts) != 2 {
+			return nil, fmt.Errorf("signature of a failure: expected reason and message, got %q", parts)
+		}
+		return Failure{Reason: parts[0], Message: parts[1]}, nil
 	}
-	return nil, fmt.Errorf("signature of kind %q: expected mismatch, crash or hang", p.GetKind())
+	return nil, fmt.Errorf("signature of kind %q: expected mismatch, crash, hang or failure", p.GetKind())
 }
 
 func readMismatch(parts []string) (Signature, error) {
@@ -223,7 +247,7 @@ func Same(a, b *misstepv1.Signature) bool {
 	return a.GetKind() == b.GetKind() && slices.Equal(clean(a.GetParts()...), clean(b.GetParts()...))
 }
 
-// CheckOf returns the check of a mismatch's stored signature, "" for a crash or a hang.
+// CheckOf returns the check of a mismatch's stored signature, "" for other kinds.
 func CheckOf(p *misstepv1.Signature) string {
 	if p.GetKind() != KindMismatch || len(p.GetParts()) == 0 {
 		return ""

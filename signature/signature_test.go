@@ -55,7 +55,7 @@ func TestIDsAreFrozen(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, s, again)
 	}
-	assert.Len(t, kinds, 3)
+	assert.Len(t, kinds, len(Kinds))
 	assert.GreaterOrEqual(t, len(seen), 30)
 }
 
@@ -96,13 +96,14 @@ func TestBadSignaturesAreRefused(t *testing.T) {
 		return &misstepv1.Signature{Kind: kind, Parts: parts, Version: 1}
 	}
 	for want, p := range map[string]*misstepv1.Signature{
-		"expected mismatch, crash or hang": of("colour", "red"),
-		"expected check, kind and place":   of(KindMismatch, "gst-asgct"),
-		"place \"code x\"":                 of(KindMismatch, "gst-asgct", "code", "code x"),
-		"expected 5 parts":                 of(KindCrash, "SIGSEGV"),
-		"expected \"thread: \"":            of(KindCrash, "SIGSEGV", "frame: f", "walker: none", "Java", "operation: none"),
-		"expected its cause":               of(KindHang),
-		"version 2":                        {Kind: KindHang, Parts: []string{"limit"}, Version: 2},
+		"expected mismatch, crash, hang or failure": of("colour", "red"),
+		"expected check, kind and place":            of(KindMismatch, "gst-asgct"),
+		"place \"code x\"":                          of(KindMismatch, "gst-asgct", "code", "code x"),
+		"expected 5 parts":                          of(KindCrash, "SIGSEGV"),
+		"expected \"thread: \"":                     of(KindCrash, "SIGSEGV", "frame: f", "walker: none", "Java", "operation: none"),
+		"expected its cause":                        of(KindHang),
+		"expected reason and message":               of(KindFailure, "exception"),
+		"version 2":                                 {Kind: KindHang, Parts: []string{"limit"}, Version: 2},
 	} {
 		_, err := Read(p)
 		require.ErrorContains(t, err, want)

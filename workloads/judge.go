@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -45,6 +46,11 @@ func (m Manifest) Judge(exit int, stdoutTail, stderrTail []byte) *misstepv1.Appl
 		return failure(reasonExitCode, "exit code %d, not %d%s", exit, m.ExitCode, lastWords(stderrTail))
 	}
 	return nil
+}
+
+// OwnFailure reports whether a program failed by what it did, rather than at a limit or before it started.
+func OwnFailure(f *misstepv1.ApplicationFailure) bool {
+	return slices.Contains([]string{reasonValidation, reasonException, reasonExitCode}, f.GetReason())
 }
 
 func (m Manifest) judgePlain(exit int, stdout, stderr []byte) *misstepv1.ApplicationFailure {

@@ -15,6 +15,7 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/signature"
 )
 
 // pageSize is the number of rows of a page.
@@ -151,7 +152,7 @@ func filtersOf(q url.Values) []filter {
 		list("by", "One row for each", "bug", "finding"),
 		list("status", "Status", "new and known", "new", "known"),
 		list("state", "State", "any", misstepv1.StateQuiet, misstepv1.StateBack),
-		list("kind", "Kind", "any", "mismatch", "crash", "hang"),
+		list("kind", "Kind", "any", signature.Kinds...),
 		list("check", "Check", "any", checks...),
 		typed("jdk", "JDK", "17, 17.0.15 or a name"),
 		typed("campaign", "Campaign", "id"),

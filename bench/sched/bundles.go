@@ -13,15 +13,11 @@ import (
 	"strings"
 )
 
-// standstills are the programs whose bug makes a thread wait for ever. The others compute a wrong result or throw, which the
-// product reports as a failure of the workload: only mismatches, crashes and hangs are findings and have bundles.
-var standstills = []string{"pool-clear", "disruptor-halt", "log4j-render", "pool2-invalidate"}
-
-// bundled is what came of a hunt for one of them in machines with virtual time.
+// bundled is what came of a hunt for a bug of a library in machines with virtual time.
 type bundled struct {
 	Race   string `json:"race"`
 	Trials int    `json:"trials"`
-	// Finding that the first bundle is of; empty: no trial hung.
+	// Finding that the first bundle is of; empty: no trial hung or failed.
 	Finding string `json:"finding,omitempty"`
 	Bytes   int64  `json:"bytes,omitempty"`
 	// Of the tries of its replay: hits, and those by the very decisions of the bundle's log.
@@ -32,7 +28,7 @@ type bundled struct {
 
 func (b bundled) String() string {
 	if b.Finding == "" {
-		return fmt.Sprintf("none: no hang in %d trials", b.Trials)
+		return fmt.Sprintf("none: no finding in %d trials", b.Trials)
 	}
 	return fmt.Sprintf("%d KiB, shows it in %d of %d, %d by the same decisions", b.Bytes>>10, b.Hits, b.Tries, b.SameSchedule)
 }
@@ -44,9 +40,9 @@ const (
 	forEver      = 86400 // seconds after which the program itself says that a thread hangs: the trial's limit comes before
 )
 
-// bundles has the product hunt for each standstill, as a user would, and replay the bundle that it writes.
+// bundles has the product hunt for each bug, as a user would, and replay the bundle that it writes.
 func (l *lab) bundles(ctx context.Context, s *store) error {
-	for _, bug := range standstills {
+	for _, bug := range libraryBugs {
 		known := func(e entry) bool { return e.Bundle.Race == bug }
 		if !l.measures(bug) || slices.ContainsFunc(s.of(kindBundle, l.digests[bug]), known) {
 			continue
@@ -78,6 +74,7 @@ flag_sets: [{name: c1, flags: ["-XX:TieredStopAtLevel=1", -XX:+UseSerialGC]}]
 perturb: [{strategy: chaos}]
 executor: vm-deterministic
 limits: {wall: 30s, memory_mib: 512}
+failure_findings: true
 budget: {trials: %[4]d}
 `, bug, bundleRounds, forEver, bundleTrials)
 	if err := os.WriteFile(campaign, []byte(text), 0o644); err != nil {

@@ -22,7 +22,7 @@ type findingsList struct {
 	Quiet    bool          `help:"Only what was not seen for so many trials that its rate makes that improbable." xor:"state"`
 	Back     bool          `help:"Only what was seen on a build that has the fix of its known bug." xor:"state"`
 	Doubted  bool          `help:"Only what nobody but owners of runners that are set aside have seen (see misstep runners)."`
-	Kind     string        `help:"Only failures of this kind: mismatch, crash or hang." placeholder:"KIND"`
+	Kind     string        `help:"Only failures of this kind: mismatch, crash, hang or failure." placeholder:"KIND"`
 	Check    string        `help:"Only mismatches that this check found (see misstep checks)." placeholder:"NAME"`
 	JDK      string        `name:"jdk" help:"Only what this JDK showed: a name, a version or a feature release." placeholder:"JDK"`
 	Campaign string        `help:"Only what was seen in this campaign." placeholder:"ID"`

@@ -230,6 +230,7 @@ func (e *Expansion) Recipe(k, i uint64) *misstepv1.Recipe {
 		Executor:        e.c.GetExecutor(),
 		Evidence:        e.c.GetEvidence(),
 		Profiler:        proto.CloneOf(on.profiler),
+		FailureFindings: e.c.GetFailureFindings(),
 	}
 	if len(e.c.GetChecks()) == 0 {
 		r.Checks = recipe.FittingChecks(r)

@@ -122,6 +122,8 @@ func kind(o *misstepv1.Outcome, r *misstepv1.Recipe) error {
 		why = "it describes a hang"
 	case o.GetApplicationFailure() == nil && k == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE:
 		why = "it describes no failure of the application"
+	case o.GetApplicationFailure().GetFinding() && !r.GetFailureFindings():
+		why = "it describes a failure as a finding, which its recipe does not ask for"
 	case k == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN && len(o.GetMismatches()) > 0:
 		why = "it has mismatches"
 	case k == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN && o.GetApplicationFailure() != nil:

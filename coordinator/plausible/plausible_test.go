@@ -85,6 +85,10 @@ func TestWhatNoRunGives(t *testing.T) {
 		"describes a crash": func(o *misstepv1.Outcome) { o.Crash = &misstepv1.Crash{} },
 		"describes a hang":  func(o *misstepv1.Outcome) { o.Hang = &misstepv1.Hang{} },
 		"describes no fail": func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE },
+		"does not ask for": func(o *misstepv1.Outcome) {
+			o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
+			o.ApplicationFailure = &misstepv1.ApplicationFailure{Reason: "validation", Finding: true}
+		},
 		"has mismatches": func(o *misstepv1.Outcome) {
 			o.Checks[1].Total, o.Checks[1].Mismatch = 4, 1
 			o.Mismatches = []*misstepv1.Mismatch{{Check: "edges", Kind: "code"}}

@@ -20,7 +20,7 @@ func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, jdk *miss
 		tally.Outcomes = map[string]uint64{}
 	}
 	tally.Outcomes[misstepv1.OutcomeName(o.GetKind())]++
-	if provesNothing(o.GetKind()) {
+	if len(findingIDs) == 0 && provesNothing(o.GetKind()) {
 		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), jdk)
 	}
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())

@@ -22,6 +22,8 @@ func Assorted(s *misstepv1.Signature) (reason string, assorted bool) {
 		reason = assortedCrash(s)
 	case signature.Hang:
 		reason = assortedHang(s)
+	case signature.Failure:
+		reason = assortedFailure(s)
 	}
 	return reason, reason != ""
 }

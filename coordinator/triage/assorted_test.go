@@ -20,6 +20,11 @@ func hangSignature(cause string, waiters ...string) *misstepv1.Signature {
 	return signature.Proto(signature.Hang{Cause: cause, Waiters: waiters})
 }
 
+func failureSignature(reason, message string) *misstepv1.Signature {
+	s, _ := triage.Failure(&misstepv1.ApplicationFailure{Reason: reason, Message: message})
+	return s
+}
+
 // Each kind of bucket, and beside it what is nearly one and yet points at a place.
 func TestAssorted(t *testing.T) {
 	const guarantee = "Internal Error codeCache.cpp guarantee(is_result_safe || is_in_asgct()) failed: unsafe access"
@@ -48,6 +53,10 @@ func TestAssorted(t *testing.T) {
 		{hangSignature("starved"), "CPU"},
 		{hangSignature("in-agent"), "which thread"},
 		{hangSignature("deadlock", "a at b.C.d"), ""},
+		{failureSignature("exit-code", "exit code 7, not 0"), "any cause"},
+		{failureSignature("exit-code", "exit code 7"), "any cause"},
+		{failureSignature("exit-code", "exit code 7: wrong sum"), ""},
+		{failureSignature("validation", "1 is not 2"), ""},
 		{&misstepv1.Signature{Kind: "mismatch", Parts: []string{"edges", "impossible-edge", "no bytecode index"}}, ""},
 		{&misstepv1.Signature{Kind: "crash", Version: 99}, ""},
 	} {

@@ -10,8 +10,8 @@ import (
 
 // Explanation explains how triage arrived at a signature.
 type Explanation struct {
-	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. The families of a crash and of a hang are "crash",
-	// for the frame that is blamed, and "hang", for the threads that are.
+	// Rule that decided, as "FAMILY/NAME", and how it interprets the mismatch. The families of others are "crash", for the
+	// frame that is blamed, "hang", for the threads that are, and "failure".
 	Rule   string `json:"rule,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	// Facts that were examined, in order.
@@ -40,6 +40,8 @@ func Explain(o *misstepv1.Outcome, s *misstepv1.Signature) (Explanation, error) 
 		return explainCrash(o.GetCrash(), s), nil
 	case s.GetKind() == signature.KindHang && o.GetHang() != nil:
 		return explainHang(o.GetHang(), s), nil
+	case s.GetKind() == signature.KindFailure && o.GetApplicationFailure() != nil:
+		return explainFailure(o.GetApplicationFailure(), s), nil
 	}
 	return Explanation{}, fmt.Errorf("the outcome has no %s", s.GetKind())
 }

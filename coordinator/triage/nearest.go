@@ -25,10 +25,11 @@ type feature struct {
 
 // Nearest compares a finding with others and returns those that have something characteristic in common with it, nearest first, at
 // most most of them. The features are: for a mismatch the check, the kind, the place and the methods around it; for a crash the
-// parts of its signature; for a hang its cause, its places and the names of its threads. The score is the share of what is known
-// of both that is equal; what nearly every finding has, and what is unknown in either, counts little or nothing. Each reason lists
-// what is equal and what differs. The finding itself and findings of another kind are left out; so are buckets of assorted failures
-// (see Assorted), which are like nothing. Each finding's example gives the methods; without one they count as different.
+// parts of its signature; for a hang its cause, its places and the names of its threads; for a failure its reason and its message.
+// The score is the share of what is known of both that is equal; what nearly every finding has, and what is unknown in either,
+// counts little or nothing. Each reason lists what is equal and what differs. The finding itself and findings of another kind are
+// left out; so are buckets of assorted failures (see Assorted), which are like nothing. Each finding's example gives the methods;
+// without one they count as different.
 func Nearest(f *misstepv1.Finding, others []*misstepv1.Finding, most int) []*misstepv1.NearFinding {
 	all := make([]Features, len(others))
 	for i, o := range others {
@@ -138,6 +139,8 @@ func features(f *misstepv1.Finding) []feature {
 			{"places", waiterPlaces(s.Waiters), 0.8},
 			{"threads", waiterNames(s.Waiters), 0.1},
 		}
+	case signature.Failure:
+		return []feature{{"reason", value(s.Reason), 0.1}, {"message", messageTokens(s.Message), 0.9}}
 	}
 	return nil
 }

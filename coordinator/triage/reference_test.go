@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"misstep/internal/reference"
+	"misstep/signature"
 )
 
 // families in the order of the page.
@@ -19,8 +20,8 @@ var families = []struct {
 func TestReferenceOfTriage(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(reference.Generated + "# Rules of triage\n\n" +
-		reference.Paragraph("Triage turns a mismatch, a crash or a hang into a signature. It examines the record once, which gives "+
-			"facts; then the rules of the check's family are asked in order, and the first that applies decides. `misstep findings "+
+		reference.Paragraph("Triage turns a mismatch, a crash, a hang or a failure into a signature. It examines the record once, "+
+			"which gives facts; then the rules of the check's family are asked in order, and the first that applies decides. `misstep findings "+
 			"explain ID` prints the facts and the rule of a finding, as FAMILY/RULE, and `misstep triage FILE` those of a report."))
 	b.WriteString("\n")
 	if len(families) != len(rules) {
@@ -40,5 +41,8 @@ func TestReferenceOfTriage(t *testing.T) {
 	for i, r := range hangs {
 		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", i+1, r.name, reference.Cell(r.doc))
 	}
+	e := explainFailure(nil, nil)
+	fmt.Fprintf(&b, "\n## Failures of workloads (`failure`)\n\nThose of recipes with `failure_findings`.\n\n"+
+		"| | rule | why |\n|---|---|---|\n| 1 | `%s` | %s |\n", strings.TrimPrefix(e.Rule, signature.KindFailure+"/"), reference.Cell(e.Reason))
 	reference.Hold(t, "../..", "triage.md", b.String())
 }

@@ -1,5 +1,5 @@
-// Package triage decides which outcomes are the same: it gives each mismatch, crash and hang a signature that contains what belongs
-// to the bug and omits what only belongs to the run.
+// Package triage decides which outcomes are the same: it gives each mismatch, crash, hang and failure that is a finding a
+// signature that contains what belongs to the bug and omits what only belongs to the run.
 //
 // All functions are pure. Package signature defines the parts of a signature and their text.
 package triage
@@ -23,12 +23,12 @@ type Hit struct {
 	Title string
 	// Weight is the number of frames of the smallest observation: the smaller, the better an example.
 	Weight int
-	// mismatch is the index of that observation in the outcome, -1 for a crash or hang.
+	// mismatch is the index of that observation in the outcome, -1 for others.
 	mismatch int
 }
 
-// Triage returns the signatures that an outcome shows, each once, ordered by ID. A clean or void outcome or an application
-// failure without observations shows none.
+// Triage returns the signatures that an outcome shows, each once, ordered by ID. A clean or void outcome shows none, and an
+// application failure only where its recipe makes it a finding.
 func Triage(o *misstepv1.Outcome) []Hit {
 	hits := map[string]Hit{}
 	add := func(h Hit) {
@@ -55,6 +55,10 @@ func Triage(o *misstepv1.Outcome) []Hit {
 			hit.Weight = weight
 			add(hit)
 		}
+	}
+	if f := o.GetApplicationFailure(); f.GetFinding() {
+		sig, title := Failure(f)
+		add(Hit{Signature: sig, Title: title, mismatch: -1})
 	}
 	out := make([]Hit, 0, len(hits))
 	for _, h := range hits {

@@ -23,6 +23,7 @@ import (
 	"misstep/recipe"
 	"misstep/runner"
 	"misstep/runner/scratch"
+	"misstep/workloads"
 )
 
 // classify returns what the JVM did: the first kind that applies of crash, hang, mismatches, application failure, void, clean. An
@@ -69,6 +70,9 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	failure, err := t.failure(memory)
 	if err != nil {
 		return nil, err
+	}
+	if failure != nil {
+		failure.Finding = t.recipe.GetFailureFindings() && workloads.OwnFailure(failure)
 	}
 	outcome.ApplicationFailure = failure
 	if err := t.conclude(outcome, damaged); err != nil {

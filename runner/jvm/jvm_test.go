@@ -43,9 +43,13 @@ func TestOutcomesOfTheWorkloadItself(t *testing.T) {
 			{[]string{"fork"}, clean, "", ""},
 		} {
 			t.Run(strings.Join(c.arguments, " "), func(t *testing.T) {
-				outcome, err := s.run(t, t.Context(), recipeOf(feature, c.arguments...))
+				r := recipeOf(feature, c.arguments...)
+				r.FailureFindings = c.arguments[0] != "silent"
+				outcome, err := s.run(t, t.Context(), r)
 				require.NoError(t, err)
 				require.Equal(t, c.kind, outcome.GetKind(), outcome.GetReason())
+				isFinding := r.GetFailureFindings() && c.kind == failure && c.reason != "memory"
+				require.Equal(t, isFinding, outcome.GetApplicationFailure().GetFinding())
 				require.Equal(t, c.reason, outcome.GetApplicationFailure().GetReason())
 				require.Contains(t, outcome.GetApplicationFailure().GetMessage(), c.message)
 				require.Positive(t, outcome.GetWall().AsDuration())

@@ -69,6 +69,10 @@ func (t *Seen) campaign(c *store.Campaign) (*store.Campaign, error) {
 	other.Tally = shallow(c.Tally)
 	other.Tally.FindingIds, other.Tally.Checks, other.Tally.Signals = ids, nil, nil
 	other.Tally.Outcomes = make(map[string]uint64, len(c.Tally.GetOutcomes()))
+	showing := showing
+	if c.Submission.GetCampaign().GetFailureFindings() {
+		showing = append(slices.Clone(showing), misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE)
+	}
 	for kind, n := range c.Tally.GetOutcomes() {
 		if slices.ContainsFunc(showing, func(k misstepv1.OutcomeKind) bool { return misstepv1.OutcomeName(k) == kind }) {
 			kind = HiddenOutcome

@@ -2701,7 +2701,7 @@ type ListFindingsRequest struct {
 	CampaignId string `protobuf:"bytes,1,opt,name=campaign_id,json=campaignId,proto3" json:"campaign_id,omitempty"`
 	// kind of the failure: "mismatch", "crash" or "hang"; empty is all.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// check that found the mismatch, e.g. "gst-asgct"; crashes and hangs have none. Empty is all.
+	// check that found the mismatch, e.g. "gst-asgct"; other kinds have none. Empty is all.
 	Check string `protobuf:"bytes,3,opt,name=check,proto3" json:"check,omitempty"`
 	// jdk that showed the finding, by name, version or feature release ("jdk17", "17.0.15", "17"); empty is all.
 	Jdk string `protobuf:"bytes,4,opt,name=jdk,proto3" json:"jdk,omitempty"`

@@ -128,6 +128,8 @@ type Campaign struct {
 	// private_findings makes findings that this campaign is the first to show private: only triagers and admins of its project see
 	// them until one of these decides otherwise, and nobody is notified of them.
 	PrivateFindings bool `protobuf:"varint,30,opt,name=private_findings,json=privateFindings,proto3" json:"private_findings,omitempty"`
+	// failure_findings of every recipe, as in Recipe.failure_findings: failures of the workload are findings.
+	FailureFindings bool `protobuf:"varint,31,opt,name=failure_findings,json=failureFindings,proto3" json:"failure_findings,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -298,6 +300,13 @@ func (x *Campaign) GetShare() uint32 {
 func (x *Campaign) GetPrivateFindings() bool {
 	if x != nil {
 		return x.PrivateFindings
+	}
+	return false
+}
+
+func (x *Campaign) GetFailureFindings() bool {
+	if x != nil {
+		return x.FailureFindings
 	}
 	return false
 }
@@ -500,7 +509,7 @@ var File_misstep_v1_campaign_proto protoreflect.FileDescriptor
 const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\n" +
 	"\x19misstep/v1/campaign.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\x99\x06\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x17misstep/v1/recipe.proto\"\xc4\x06\n" +
 	"\bCampaign\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x12\n" +
@@ -522,7 +531,8 @@ const file_misstep_v1_campaign_proto_rawDesc = "" +
 	"\aproject\x18\x11 \x01(\tR\aproject\x12\x1a\n" +
 	"\bpriority\x18\x12 \x01(\x05R\bpriority\x12\x14\n" +
 	"\x05share\x18\x13 \x01(\rR\x05share\x12)\n" +
-	"\x10private_findings\x18\x1e \x01(\bR\x0fprivateFindings\"\x83\x01\n" +
+	"\x10private_findings\x18\x1e \x01(\bR\x0fprivateFindings\x12)\n" +
+	"\x10failure_findings\x18\x1f \x01(\bR\x0ffailureFindings\"\x83\x01\n" +
 	"\x10CampaignWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
 	"\targuments\x18\x02 \x03(\tR\targuments\x12 \n" +

@@ -724,7 +724,7 @@ func (x *KnownBug) GetAdded() *timestamppb.Timestamp {
 // KnownMatch is a pattern of signatures.
 type KnownMatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// kind of the signature: mismatch, crash or hang.
+	// kind of the signature: mismatch, crash, hang or failure.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// parts are patterns for its parts in order, * stands for any string; parts that are not given may be anything.
 	Parts         []string `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
@@ -1281,7 +1281,7 @@ func (x *TriageDecision) GetUndoneBy() string {
 // Signature is the identity of a finding: normalised strings, digested in order (package signature).
 type Signature struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// kind of the outcome: mismatch, crash or hang (application failures are not findings).
+	// kind of the outcome: mismatch, crash or hang, or failure where the recipe makes application failures findings.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	// parts in order; for a mismatch the check, the kind of the difference and its place.
 	Parts []string `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`

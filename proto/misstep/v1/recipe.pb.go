@@ -56,9 +56,12 @@ type Recipe struct {
 	// life, with a count of the mismatches that it stands for; "every" keeps a record of each mismatch while there is room.
 	Evidence string `protobuf:"bytes,14,opt,name=evidence,proto3" json:"evidence,omitempty"`
 	// profiler that runs in the JVM and writes a recording, which checks judge after the trial; absent means none.
-	Profiler      *Profiler `protobuf:"bytes,15,opt,name=profiler,proto3" json:"profiler,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Profiler *Profiler `protobuf:"bytes,15,opt,name=profiler,proto3" json:"profiler,omitempty"`
+	// failure_findings makes it a finding when the workload fails by itself: by a wrong result, an exception or its exit code.
+	// Otherwise only mismatches, crashes and hangs are findings, since a program that fails is rarely the JVM's fault.
+	FailureFindings bool `protobuf:"varint,16,opt,name=failure_findings,json=failureFindings,proto3" json:"failure_findings,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Recipe) Reset() {
@@ -187,6 +190,13 @@ func (x *Recipe) GetProfiler() *Profiler {
 		return x.Profiler
 	}
 	return nil
+}
+
+func (x *Recipe) GetFailureFindings() bool {
+	if x != nil {
+		return x.FailureFindings
+	}
+	return false
 }
 
 // Profiler samples the JVM's threads and writes a recording. A recipe without checks may have one, too: it can find crashes and
@@ -904,7 +914,7 @@ var File_misstep_v1_recipe_proto protoreflect.FileDescriptor
 const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\n" +
 	"\x17misstep/v1/recipe.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xca\x04\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\"\xf5\x04\n" +
 	"\x06Recipe\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x120\n" +
 	"\bworkload\x18\x02 \x01(\v2\x14.misstep.v1.WorkloadR\bworkload\x12\x1b\n" +
@@ -920,7 +930,8 @@ const file_misstep_v1_recipe_proto_rawDesc = "" +
 	"\bflag_set\x18\v \x01(\tR\aflagSet\x12\x1a\n" +
 	"\bexecutor\x18\f \x01(\tR\bexecutor\x12\x1a\n" +
 	"\bevidence\x18\x0e \x01(\tR\bevidence\x120\n" +
-	"\bprofiler\x18\x0f \x01(\v2\x14.misstep.v1.ProfilerR\bprofilerJ\x04\b\r\x10\x0e\"o\n" +
+	"\bprofiler\x18\x0f \x01(\v2\x14.misstep.v1.ProfilerR\bprofiler\x12)\n" +
+	"\x10failure_findings\x18\x10 \x01(\bR\x0ffailureFindingsJ\x04\b\r\x10\x0e\"o\n" +
 	"\bProfiler\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
 	"\binterval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x18\n" +

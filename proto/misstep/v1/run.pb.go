@@ -1422,7 +1422,9 @@ type ApplicationFailure struct {
 	// reason: "validation", "exception", "exit-code", "memory", "output", "disk", "time", "start".
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// message in one line.
-	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// finding reports that the recipe makes failures findings, and that this one is no limit's and no failure to start.
+	Finding       bool `protobuf:"varint,3,opt,name=finding,proto3" json:"finding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1469,6 +1471,13 @@ func (x *ApplicationFailure) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *ApplicationFailure) GetFinding() bool {
+	if x != nil {
+		return x.Finding
+	}
+	return false
 }
 
 // Evidence is one file of an outcome, stored as a blob in the corpus.
@@ -2163,10 +2172,11 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"held_by_id\x18\n" +
 	" \x01(\x03R\bheldById\x12\x18\n" +
-	"\avirtual\x18\v \x01(\bR\avirtual\"F\n" +
+	"\avirtual\x18\v \x01(\bR\avirtual\"`\n" +
 	"\x12ApplicationFailure\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"d\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x18\n" +
+	"\afinding\x18\x03 \x01(\bR\afinding\"d\n" +
 	"\bEvidence\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x12\n" +
