@@ -78,7 +78,7 @@ func (p *parser) textAt(f *field, c *cursor, depth int) text {
 	switch {
 	case f.of == nil || f.array:
 	case f.pooled:
-		return p.textOf(f.of, c.integer(), depth)
+		return p.textOf(f.of, c.long(), depth)
 	case f.of.form == stringForm:
 		if c.at < len(c.data) && c.data[c.at] == constantString {
 			return p.textOf(f.of, c.skipString(), depth)
@@ -97,11 +97,14 @@ func (p *parser) each(t *typ, position int, read func(f *field, c cursor)) {
 	for i := range t.fields {
 		f := &t.fields[i]
 		read(f, c)
-		if f.number || f.pooled && !f.array {
-			c.integer()
-			continue
+		switch {
+		case f.number:
+			c.integer(f.width)
+		case f.pooled && !f.array:
+			c.long()
+		default:
+			p.skipField(t, f, &c)
 		}
-		p.skipField(t, f, &c)
 	}
 }
 
@@ -134,9 +137,9 @@ func (p *parser) thread(t *typ, id uint64, position int) *Thread {
 		case "javaName":
 			java = p.textAt(f, &c, 0)
 		case "osThreadId":
-			thread.OS = int64(c.integer())
+			thread.OS = int64(c.integer(f.width))
 		case "javaThreadId":
-			thread.Java = int64(c.integer())
+			thread.Java = int64(c.integer(f.width))
 		case "virtual":
 			thread.Virtual = c.octet() != 0
 		case "group":
@@ -155,7 +158,7 @@ func (p *parser) nameOf(f *field, c *cursor) (name text) {
 	if !f.pooled || f.of == nil {
 		return text{}
 	}
-	number, position, defined := f.of.find(c.integer())
+	number, position, defined := f.of.find(c.long())
 	if !defined {
 		return text{}
 	}
@@ -217,13 +220,13 @@ func (p *parser) stackFrames(s *Stack, t *typ, c *cursor) *broken {
 			f := &t.fields[j]
 			switch f.role {
 			case methodRole:
-				frame.Method = p.method(f.of, c.integer())
+				frame.Method = p.method(f.of, c.long())
 			case kindRole:
-				frame.Kind = p.frameKind(f.of, c.integer())
+				frame.Kind = p.frameKind(f.of, c.long())
 			case lineRole:
-				frame.Line = int32(c.integer())
+				frame.Line = int32(c.integer(f.width))
 			case indexRole:
-				frame.BCI = int32(c.integer())
+				frame.BCI = int32(c.integer(f.width))
 			default:
 				p.skipField(t, f, c)
 			}
@@ -272,7 +275,7 @@ func (p *parser) method(t *typ, id uint64) *Method {
 		case descriptorRole:
 			m.Descriptor = p.textAt(f, &c, 0).value
 		case modifiersRole:
-			m.Modifiers = uint32(c.integer())
+			m.Modifiers = uint32(c.integer(f.width))
 		case hiddenRole:
 			m.Hidden = c.octet() != 0
 		default:
@@ -288,7 +291,7 @@ func (p *parser) declared(m *Method, f *field, c *cursor) {
 	if !f.pooled || f.of == nil {
 		return
 	}
-	id := c.integer()
+	id := c.long()
 	number, position, defined := f.of.find(id)
 	if !defined {
 		return
@@ -322,7 +325,7 @@ func (p *parser) loader(f *field, c *cursor) string {
 	if name := p.nameOf(f, &at); name.there || !f.pooled || f.of == nil {
 		return name.value
 	}
-	number, position, defined := f.of.find(c.integer())
+	number, position, defined := f.of.find(c.long())
 	if !defined {
 		return ""
 	}

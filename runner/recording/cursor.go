@@ -21,12 +21,14 @@ func brokenAt(position int, format string, arguments ...any) *broken {
 	return &broken{message: fmt.Sprintf(format, arguments...), position: position}
 }
 
-// cursor reads the primitive values of a chunk: integers are LEB128 with at most nine bytes, of which the ninth has eight bits
-// (HotSpot's jfrEncoders.hpp). The first error stays; what is read after it is zero.
+// cursor reads the primitive values of a chunk: integers are LEB128 with at most nine bytes, of which the ninth has eight bits, or,
+// where they are plain, big-endian in as many bytes as their type has (HotSpot's jfrEncoders.hpp, JMC's SeekableInputStream). The
+// first error stays; what is read after it is zero.
 type cursor struct {
-	data []byte
-	at   int
-	err  *broken
+	data  []byte
+	at    int
+	plain bool
+	err   *broken
 }
 
 func (c *cursor) fail(format string, arguments ...any) {
@@ -44,15 +46,35 @@ func (c *cursor) octet() byte {
 	return c.data[c.at-1]
 }
 
-func (c *cursor) integer() uint64 {
-	if c.at < len(c.data) && c.data[c.at] < 0x80 && c.err == nil {
+// The bytes of plain integers, by their type.
+const (
+	charBytes = 2
+	intBytes  = 4
+	longBytes = 8
+)
+
+// integer reads one that has so many bytes where it is plain.
+func (c *cursor) integer(width uint8) uint64 {
+	if c.at < len(c.data) && c.data[c.at] < 0x80 && !c.plain && c.err == nil {
 		c.at++
 		return uint64(c.data[c.at-1])
 	}
-	return c.long()
+	return c.wide(width)
 }
 
-func (c *cursor) long() uint64 {
+// long reads a long integer, such as the id of a constant.
+func (c *cursor) long() uint64 { return c.integer(longBytes) }
+
+func (c *cursor) wide(width uint8) uint64 {
+	if c.plain {
+		from := c.at
+		c.skip(int(width))
+		var value uint64
+		for _, b := range c.data[from:c.at] {
+			value = value<<8 | uint64(b)
+		}
+		return value
+	}
 	if c.err == nil && len(c.data)-c.at >= 9 {
 		nine, value := c.data[c.at:c.at+9], uint64(0)
 		for i, b := range nine[:8] {
@@ -78,7 +100,7 @@ func (c *cursor) long() uint64 {
 
 // count reads a length or count that cannot be larger than the bytes that are left.
 func (c *cursor) count() int {
-	value := c.integer()
+	value := c.integer(intBytes)
 	if value > uint64(len(c.data)-c.at) {
 		c.fail("a length of %d goes beyond its end", int64(value))
 		return 0
@@ -109,12 +131,12 @@ func (c *cursor) skipString() uint64 {
 	switch encoding := c.octet(); encoding {
 	case nullString, emptyString:
 	case constantString:
-		return c.integer()
+		return c.long()
 	case utf8String, latin1String:
 		c.skip(c.count())
 	case charsString:
 		for left := c.count(); left > 0 && c.err == nil; left-- {
-			c.integer()
+			c.integer(charBytes)
 		}
 	default:
 		c.fail("a string has the unknown encoding %d", int8(encoding))
@@ -139,7 +161,7 @@ func (c *cursor) text() (string, bool) {
 	case charsString:
 		units := make([]uint16, c.count())
 		for i := range units {
-			units[i] = uint16(c.integer())
+			units[i] = uint16(c.integer(charBytes))
 		}
 		return string(utf16.Decode(units)), true
 	default:

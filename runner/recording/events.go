@@ -128,7 +128,7 @@ func (p *parser) event(w *eventWalk) *broken {
 	if t == nil {
 		return brokenAt(w.position, "the metadata has no type %d", w.kind)
 	}
-	c := cursor{data: p.data[:w.next], at: w.contents}
+	c := cursor{data: p.data[:w.next], at: w.contents, plain: w.plain}
 	for i := range t.fields {
 		f := &t.fields[i]
 		switch {
@@ -136,7 +136,7 @@ func (p *parser) event(w *eventWalk) *broken {
 			p.field(t, t, f, &c, 0)
 		case f.pooled:
 			position := c.at
-			id := c.integer()
+			id := c.long()
 			p.refer(t, f, f.of, id, position)
 			p.values[f.role] = id
 		case f.of.form == stringForm:
@@ -145,7 +145,7 @@ func (p *parser) event(w *eventWalk) *broken {
 		case f.of.form == booleanForm:
 			p.values[f.role] = uint64(c.octet())
 		default:
-			p.values[f.role] = c.integer()
+			p.values[f.role] = c.integer(f.width)
 		}
 	}
 	if c.err == nil && c.at != w.next {

@@ -160,9 +160,6 @@ const mostKept = 1 << 19
 
 // contents reads what a chunk has.
 func (f *file) contents(ctx context.Context, h header, data []byte, offset int64) error {
-	if h.flags&compressedIntegers == 0 {
-		return f.problem(Limit, offset, "the integers of the chunk are not compressed; such chunks are not read")
-	}
 	p := &parser{file: f, header: h, data: data}
 	wrong := p.run(ctx)
 	if p.entries > mostKept {

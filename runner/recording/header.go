@@ -29,6 +29,14 @@ type header struct {
 	state, flags uint8
 }
 
+// plain reports whether the integers of the chunk are not compressed; those of the header never are.
+func (h *header) plain() bool { return h.flags&compressedIntegers == 0 }
+
+// walk begins at the first event of a chunk.
+func (h *header) walk(data []byte) eventWalk {
+	return eventWalk{data: data, next: headerBytes, plain: h.plain()}
+}
+
 // begins reports whether a chunk begins with the bytes.
 func begins(data []byte) bool { return bytes.HasPrefix(data, chunkMagic) }
 
@@ -46,7 +54,7 @@ func readHeader(data []byte) header {
 // one lack constants. It returns the size, 0 if there is no metadata in what is left.
 func (h *header) salvage(data []byte) int {
 	metadata, constants := 0, 0
-	events := eventWalk{data: data, next: headerBytes}
+	events := h.walk(data)
 	for events.advance() {
 		switch events.kind {
 		case metadataEvent:
@@ -70,8 +78,9 @@ const (
 
 // eventWalk goes from event to event of a chunk by their sizes, without looking into them.
 type eventWalk struct {
-	data []byte
-	next int
+	data  []byte
+	next  int
+	plain bool
 	// Of the event.
 	position, contents int
 	kind               uint64
@@ -80,9 +89,9 @@ type eventWalk struct {
 // advance goes to the next event; false where none is complete.
 func (w *eventWalk) advance() bool {
 	w.position = w.next
-	c := cursor{data: w.data, at: w.position}
-	size := c.integer()
-	w.kind = c.integer()
+	c := cursor{data: w.data, at: w.position, plain: w.plain}
+	size := c.integer(intBytes)
+	w.kind = c.long()
 	w.contents = c.at
 	if c.err != nil || size < uint64(c.at-w.position) || size > uint64(len(w.data)-w.position) {
 		return false

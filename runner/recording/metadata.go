@@ -24,6 +24,8 @@ const (
 	stringForm
 )
 
+var widths = map[string]uint8{"char": charBytes, "short": charBytes, "int": intBytes, "long": longBytes}
+
 var forms = map[string]form{
 	"boolean": booleanForm, "byte": byteForm, "char": integerForm, "short": integerForm, "int": integerForm, "long": integerForm,
 	"float": floatForm, "double": doubleForm, "java.lang.String": stringForm,
@@ -34,6 +36,7 @@ type typ struct {
 	id     uint64
 	name   string
 	form   form
+	width  uint8 // of an integer that is plain, in bytes
 	fields []field
 	// simple says that the type stands for its only field.
 	simple bool
@@ -52,6 +55,7 @@ type field struct {
 	of            *typ
 	pooled, array bool
 	number        bool // an integer, no array
+	width         uint8
 	annotations   []annotation
 	unit          unit
 	role          role
@@ -79,6 +83,7 @@ type metadata struct {
 // those of another recorder in turn.
 type described struct {
 	bytes []byte
+	plain bool
 	types map[uint64]*typ
 	// links by their place, and in the order in which they were found.
 	links  map[linkPlace]*link
@@ -89,28 +94,28 @@ type described struct {
 const mostDescribed = 4
 
 // describe reads the metadata event at a position of a chunk, unless it is that of a chunk before.
-func (f *file) describe(data []byte, position int64) *broken {
+func (f *file) describe(data []byte, position int64, plain bool) *broken {
 	f.described = &described{}
 	if position < headerBytes || position >= int64(len(data)) {
 		return brokenAt(headerMetadata, "the header's place of the metadata, %d, is outside of the chunk", position)
 	}
-	c := &cursor{data: data, at: int(position)}
-	size := c.integer()
-	if c.integer() != metadataEvent {
+	c := cursor{data: data, at: int(position), plain: plain}
+	size := c.integer(intBytes)
+	if c.long() != metadataEvent {
 		return brokenAt(int(position), "the header's place of the metadata has another event")
 	}
-	c.integer() // start
-	c.integer() // duration
-	c.integer() // id of the metadata
+	c.long() // start
+	c.long() // duration
+	c.long() // id of the metadata
 	from, end := c.at, int(position)+int(min(size, uint64(len(data))))
 	for _, d := range f.known {
-		if c.err == nil && end <= len(data) && from < end && bytes.Equal(d.bytes, data[from:end]) {
+		if c.err == nil && end <= len(data) && from < end && d.plain == plain && bytes.Equal(d.bytes, data[from:end]) {
 			d.clear()
 			f.described = d
 			return nil
 		}
 	}
-	m := &metadata{types: map[uint64]*typ{}, cursor: c}
+	m := &metadata{types: map[uint64]*typ{}, cursor: &c}
 	for left := c.count(); left > 0 && c.err == nil; left-- {
 		if len(m.strings) >= mostElements {
 			c.fail("the metadata has too many strings")
@@ -125,7 +130,7 @@ func (f *file) describe(data []byte, position int64) *broken {
 		}
 		t.assignRoles()
 	}
-	f.described = &described{types: m.types, links: map[linkPlace]*link{}}
+	f.described = &described{plain: plain, types: m.types, links: map[linkPlace]*link{}}
 	if c.err == nil && c.at == end {
 		f.bytes = bytes.Clone(data[from:end])
 		f.known = append(f.known, f.described)
@@ -166,7 +171,10 @@ func (m *metadata) element(t *typ, f *field, depth int) {
 	switch {
 	case name == "class":
 		name := attributes["name"]
-		t = &typ{id: m.number(attributes["id"]), name: name, form: forms[name], simple: attributes["simpleType"] == "true"}
+		t = &typ{
+			id: m.number(attributes["id"]), name: name, form: forms[name], width: widths[name],
+			simple: attributes["simpleType"] == "true",
+		}
 		m.types[t.id] = t
 	case name == "field" && t != nil:
 		t.fields = append(t.fields, field{
@@ -186,6 +194,9 @@ func (m *metadata) element(t *typ, f *field, depth int) {
 func (m *metadata) resolve(f *field) {
 	f.of = m.types[f.typeID]
 	f.number = f.is(integerForm)
+	if f.of != nil {
+		f.width = f.of.width
+	}
 	for _, a := range f.annotations {
 		if of := m.types[a.typeID]; of != nil && (of.name == "jdk.jfr.Timestamp" || of.name == "jdk.jfr.Timespan") {
 			f.unit = units[a.value]
@@ -194,7 +205,7 @@ func (m *metadata) resolve(f *field) {
 }
 
 func (m *metadata) text() string {
-	index := m.cursor.integer()
+	index := m.cursor.integer(intBytes)
 	if index >= uint64(len(m.strings)) {
 		m.cursor.fail("the metadata has no string %d", index)
 		return ""

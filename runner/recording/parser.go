@@ -29,7 +29,7 @@ type linkPlace struct {
 
 // run reads the constants, then the events.
 func (p *parser) run(ctx context.Context) *broken {
-	chained, err := 0, p.describe(p.data, p.header.metadata)
+	chained, err := 0, p.describe(p.data, p.header.metadata, p.header.plain())
 	if err == nil {
 		chained, err = p.chain(ctx)
 	}
@@ -80,23 +80,23 @@ func (p *parser) chain(ctx context.Context) (chained int, err *broken) {
 
 // checkpoint reads the constants of a checkpoint, which ends before the next one. It returns how far the one before it is away.
 func (p *parser) checkpoint(position, end int) (delta int64, err *broken) {
-	c := cursor{data: p.data[:end], at: position}
-	size := c.integer()
-	if c.integer() != checkpointEvent {
+	c := cursor{data: p.data[:end], at: position, plain: p.header.plain()}
+	size := c.integer(intBytes)
+	if c.long() != checkpointEvent {
 		return 0, brokenAt(position, "the chain of checkpoints leads to another event")
 	}
-	c.integer() // start
-	c.integer() // duration
-	delta = int64(c.integer())
+	c.long() // start
+	c.long() // duration
+	delta = int64(c.long())
 	c.octet() // kind of the checkpoint
 	for pools := c.count(); pools > 0 && c.err == nil; pools-- {
-		id := c.integer()
+		id := c.long()
 		t := p.types[id]
 		if t == nil && c.err == nil {
 			c.fail("the metadata has no type %d", id)
 		}
 		for constants := c.count(); constants > 0 && c.err == nil; constants-- {
-			id := c.integer()
+			id := c.long()
 			from := c.at
 			p.constant(t, &c)
 			p.define(t, id, from)
@@ -118,7 +118,7 @@ func (p *parser) bound(c *cursor) {
 
 // events reads the events up to the first broken one: where that ends is not known for certain.
 func (p *parser) events(ctx context.Context) (checkpoints int, err *broken) {
-	w := eventWalk{data: p.data, next: headerBytes}
+	w := p.header.walk(p.data)
 	n := 0
 	for err == nil && p.visitErr == nil && w.advance() {
 		switch w.kind {

@@ -37,8 +37,8 @@ func (p *parser) same(t *typ, f *field, a, b *cursor, depth int) bool {
 	if !f.pooled || f.array || depth > sameDepth || p.compared > mostCompared {
 		return false
 	}
-	_, one, has := f.of.find(fromA.integer())
-	_, other, hasOther := f.of.find(fromB.integer())
+	_, one, has := f.of.find(fromA.long())
+	_, other, hasOther := f.of.find(fromB.long())
 	return has && hasOther && p.sameConstants(f.of, one, other, depth)
 }
 

@@ -1,7 +1,9 @@
 package recording
 
 // cursor returns a cursor at a position of the chunk.
-func (p *parser) cursor(position int) cursor { return cursor{data: p.data, at: position} }
+func (p *parser) cursor(position int) cursor {
+	return cursor{data: p.data, at: position, plain: p.header.plain()}
+}
 
 // constant goes through a constant of a type, which may be a string.
 func (p *parser) constant(t *typ, c *cursor) {
@@ -22,10 +24,10 @@ func (p *parser) fields(from, t *typ, c *cursor, depth int) {
 		f := &t.fields[i]
 		switch {
 		case f.number:
-			c.integer()
+			c.integer(f.width)
 		case f.pooled && !f.array && f.of != nil:
 			position := c.at
-			p.refer(from, f, f.of, c.integer(), position)
+			p.refer(from, f, f.of, c.long(), position)
 		default:
 			p.field(from, t, f, c, depth)
 		}
@@ -47,7 +49,7 @@ func (p *parser) field(from, t *typ, f *field, c *cursor, depth int) {
 		switch {
 		case f.pooled:
 			position := c.at
-			p.refer(from, f, of, c.integer(), position)
+			p.refer(from, f, of, c.long(), position)
 		case len(of.fields) == 0:
 			p.primitive(from, f, of, c)
 		default:
@@ -68,7 +70,7 @@ func (p *parser) primitive(from *typ, f *field, t *typ, c *cursor) {
 	case booleanForm, byteForm:
 		c.skip(1)
 	case integerForm:
-		c.integer()
+		c.integer(t.width)
 	case floatForm:
 		c.skip(4)
 	case doubleForm:
