@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,19 @@ const FileAbout = "jvm.txt"
 // FileOwner is the name of the file there that who attaches the agent to a running JVM keeps locked: once the lock (flock) is gone,
 // the agent ends (owner.h).
 const FileOwner = "owner.lock"
+
+// fileUnchecked is the name of the file there that has a byte for each further JVM with the same folder, which the agent left alone
+// (out_folder.h).
+const fileUnchecked = "unchecked"
+
+// Unchecked returns how many JVMs the agent left alone because the folder, the agent's, was that of a JVM that ran.
+func Unchecked(folder string) int64 {
+	info, err := os.Stat(filepath.Join(folder, fileUnchecked))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
 
 // maxAbout bounds what is read of it, in bytes: a command line may be long.
 const maxAbout = 1 << 20

@@ -18,6 +18,7 @@ import (
 	"misstep/app/local"
 	"misstep/internal/atomicfile"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner/jvm"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 
 // FileOutcome is the name of the outcome, as canonical JSON, in the folder Options.Out.
 const FileOutcome = "outcome.json"
+
+const sharedRecording = "the recording was not judged: JVMs with the arguments of the program's own JVM write to it, too"
 
 // Run runs the program to its end and reports what was found. A *NotStartedError means that it could not be started; with any other
 // error it may have run. A signal to this process is passed on to the program and does not end the context's work, unless it came
@@ -94,12 +97,19 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := p.collect(r.GetJvmFlags(), dir); err != nil {
 		return nil, err
 	}
+	shared := agent.Unchecked(filepath.Join(dir, jvm.AgentDir)) > 0 && recipe.HasProfiler(r.GetProfiler())
+	if shared {
+		side.Recipe = withoutRecording(r)
+	}
 	outcome, err := executor.Examine(ctx, side, ended)
 	if err != nil {
 		return nil, err
 	}
+	if shared && len(outcome.GetChecks()) == 0 {
+		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, sharedRecording
+	}
 	if o.Out != "" {
-		if err := keep(dir, map[string]proto.Message{FileRecipe: r, FileOutcome: outcome}); err != nil {
+		if err := keep(dir, map[string]proto.Message{FileRecipe: side.Recipe, FileOutcome: outcome}); err != nil {
 			return nil, err
 		}
 	}
@@ -107,6 +117,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if status, err := agent.ReadStatus(filepath.Join(dir, jvm.AgentDir, jvm.StatusFile)); err == nil {
 		all.observe(status)
 	} // else the JVM ended before the agent had started, and the outcome says so
+	all.observeFolder(filepath.Join(dir, jvm.AgentDir))
+	if shared {
+		all.Notes = append(all.Notes, sharedRecording)
+	}
 	if bundler != nil {
 		bundler.write(ctx, executor, side, outcome, all)
 	}

@@ -3,12 +3,15 @@ package check
 import (
 	"bytes"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"misstep/internal/testenv"
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 )
 
 // Places and options in which programs run that leave little room: what a program does is the same, and the checks compare.
@@ -59,5 +62,37 @@ func TestProgramsInTightPlaces(t *testing.T) {
 				assert.False(t, r.New(), "%+v", r.Bugs)
 			}
 		})
+	}
+}
+
+// Programs such as JMH start JVMs with the arguments of their own, the agent's among them: each does what it does without Misstep.
+// Without --all-jvms only the first is checked, and the report says so. A recording in which both write is not judged.
+func TestJVMsWithTheArgumentsOfTheirParents(t *testing.T) {
+	classes := compiled(t)
+	command := []string{
+		testenv.Catalogued(t, "jdk17").Tool("java"), "-Xmx128m", "-cp", classes, "Program", "400", "again", "exit", "7",
+	}
+	const printed = "worked true\nworked true\n"
+	o, stdout, stderr := options(t, command...)
+	o.Profiler = &misstepv1.Profiler{Name: recipe.ProfilerJFR}
+	r, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	assert.Equal(t, 7, r.ExitCode, r.Reason)
+	assert.Equal(t, printed, stdout.String())
+	assert.Equal(t, "on stderr\non stderr\n", stderr.String())
+	assert.True(t, r.Proved(), r.Reason)
+	assert.False(t, r.New(), "%+v", r.Bugs)
+	assert.Contains(t, strings.Join(r.Notes, "\n"), "arguments of its own JVM: 1;")
+	assert.Contains(t, r.Notes, sharedRecording)
+
+	o, stdout, _ = options(t, command...)
+	r, err = RunAll(t.Context(), o)
+	require.NoError(t, err)
+	assert.Equal(t, 7, r.ExitCode)
+	assert.Equal(t, printed, stdout.String())
+	assert.NotContains(t, strings.Join(r.Notes, "\n"), "arguments of its own JVM")
+	require.Len(t, r.JVMs, 2)
+	for _, one := range r.JVMs {
+		assert.True(t, one.Proved(), "JVM %d: %s", one.PID, one.Reason)
 	}
 }

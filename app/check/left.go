@@ -119,6 +119,7 @@ func examine(ctx context.Context, e *jvm.Executor, side jvm.Alongside, about age
 	if err == nil {
 		r.observe(status)
 	}
+	r.observeFolder(filepath.Join(side.Dir, jvm.AgentDir))
 	if err == nil && status.Started && !status.Ended && outcome.GetCrash() == nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("JVM %[1]d has not shut down in order: it runs still, was killed, or crashed "+
 			"and left its error file hs_err_pid%[1]d.log in another folder: copied beside the folder agent of --out as %[2]s, "+

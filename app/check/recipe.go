@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -95,6 +96,17 @@ func (s Selection) checks(r *misstepv1.Recipe) (list []*misstepv1.Check, err err
 		list = append(list, c)
 	}
 	return list, nil
+}
+
+// withoutRecording returns a recipe without its profiler and the checks of what that records.
+func withoutRecording(r *misstepv1.Recipe) *misstepv1.Recipe {
+	r = proto.CloneOf(r)
+	r.Profiler = nil
+	r.Checks = slices.DeleteFunc(r.GetChecks(), func(c *misstepv1.Check) bool {
+		known, _ := recipe.FindCheck(c.GetName())
+		return len(known.Profilers) > 0
+	})
+	return r
 }
 
 // suits reports whether a check is made by default. Brackets stop all threads: only Light has nothing better. The agent's traces of

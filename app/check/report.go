@@ -142,6 +142,14 @@ func (r *Report) observe(s agent.Status) {
 	}
 }
 
+// observeFolder adds what the agent's folder says of other JVMs.
+func (r *Report) observeFolder(dir string) {
+	if n := agent.Unchecked(dir); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("JVMs that were not checked, since the program started them with the arguments of "+
+			"its own JVM: %d; --all-jvms checks each JVM", n))
+	}
+}
+
 // judged is the number of a check's samples with a verdict, those without a stack among them.
 func judged(c *misstepv1.CheckCount) uint64 {
 	n := c.GetTotal()

@@ -53,6 +53,7 @@ using misstep::agent;
 extern "C" {
 
 JNIEXPORT jstring JNICALL Java_misstep_agent_Native_options(JNIEnv* env, jclass) {
+  if (agent == nullptr) return nullptr;
   misstep::MaySafepoint();
   return env->NewStringUTF(agent->option_text.c_str());
 }

@@ -171,9 +171,11 @@ std::string EnableEvents(Agent* a) {
   return error;
 }
 
+// There is no agent afterwards if its folder is another JVM's.
 std::string Start(JavaVM* vm, const char* text) {
   auto a = std::make_unique<Agent>();
   std::string error = ReadOptions(a.get(), text);
+  if (error.empty() && !TakeOutFolder(a->options.out)) return "";
   if (error.empty()) error = FindJvm(a.get(), vm);
   if (error.empty()) error = AddCapabilities(*a);
   if (error.empty()) error = OpenFiles(a.get());
@@ -240,6 +242,7 @@ std::string Attach(JavaVM* vm, const char* text) {
     return "a JVM that runs cannot be instrumented: only asgct-gst-bracket, edges and liveness can be checked";
   }
   std::string error = Start(vm, text);
+  if (error.empty() && agent == nullptr) error = "option out: another JVM that runs has the folder: name an empty one";
   if (error.empty()) error = CatchUp(agent, env);
   if (!error.empty()) return error;
   error = AwaitOwnersEnd(agent->options.out + "/owner.lock", StopAlone);
@@ -258,10 +261,14 @@ void LogError(const char* text, const std::string& error) {
 }  // namespace misstep
 
 extern "C" JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM* vm, char* options, void*) {
-  if (misstep::agent != nullptr) {
+  static std::string loaded;  // with these options; the same ones come again by JAVA_TOOL_OPTIONS
+  const std::string given = options != nullptr ? options : "";
+  if (misstep::agent != nullptr && given != loaded) {
     std::fprintf(stderr, "misstep: the agent is loaded twice: give -agentpath once\n");
     return JNI_ERR;
   }
+  if (misstep::agent != nullptr) return JNI_OK;
+  loaded = given;
   const std::string error = misstep::Start(vm, options);
   if (!error.empty()) {
     std::fprintf(stderr, "misstep: %s\n", error.c_str());

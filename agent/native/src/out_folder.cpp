@@ -1,6 +1,9 @@
 #include "out_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -54,6 +57,19 @@ std::string MakeOutFolder(std::string* options, int pid) {
     return "";
   }
   return "option out=" + out + ": process " + std::to_string(pid) + " has started too many JVMs: name an empty folder";
+}
+
+bool TakeOutFolder(const std::string& out) {
+  const int folder = open(out.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return true;  // what cannot be used is said by who uses it
+  if (flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;  // the lock is this process's
+  close(folder);
+  const int count = open((out + "/unchecked").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (count >= 0) {
+    [[maybe_unused]] const ssize_t n = write(count, "+", 1);
+    close(count);
+  }
+  return false;
 }
 
 std::string WriteAbout(const About& about, const std::string& path) {

@@ -11,6 +11,11 @@ namespace misstep {
 // left as they are. Returns an empty string, or one line that says what is wrong.
 std::string MakeOutFolder(std::string* options, int pid);
 
+// Takes an existing folder for this JVM until its end. Returns false if another JVM that runs has it, and counts this
+// one in the folder by a byte of the file "unchecked": a program that starts JVMs with the arguments of its own, as JMH
+// does, gives them the agent's options, too.
+bool TakeOutFolder(const std::string& out);
+
 // Writes jvm.txt, from which is known afterwards which JVM this was: lines of key=value.
 struct About {
   int pid;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -48,6 +50,30 @@ TEST_F(OutFolder, OthersAreLeftAsTheyAre) {
   }
   std::string options = "out=/nowhere/%p";
   EXPECT_NE(MakeOutFolder(&options, 17).find("cannot make the folder /nowhere/17"), std::string::npos);
+}
+
+TEST_F(OutFolder, OfAnotherJvmThatRuns) {
+  int ready[2], end[2];
+  ASSERT_EQ(pipe(ready) + pipe(end), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    char c = TakeOutFolder(dir_) ? 'y' : 'n';
+    [[maybe_unused]] ssize_t n = write(ready[1], &c, 1);
+    n = read(end[0], &c, 1);
+    _exit(0);
+  }
+  char c = 0;
+  ASSERT_EQ(read(ready[0], &c, 1), 1);
+  EXPECT_EQ(c, 'y');
+  EXPECT_FALSE(TakeOutFolder(dir_));
+  EXPECT_FALSE(TakeOutFolder(dir_));
+  struct stat counted = {};
+  ASSERT_EQ(stat((dir_ + "/unchecked").c_str(), &counted), 0);
+  EXPECT_EQ(counted.st_size, 2);
+  ASSERT_EQ(write(end[1], &c, 1), 1);
+  ASSERT_EQ(waitpid(other, nullptr, 0), other);
+  EXPECT_TRUE(TakeOutFolder(dir_)) << "the other one has ended";
+  EXPECT_TRUE(TakeOutFolder("/nowhere"));
 }
 
 TEST_F(OutFolder, AboutHasALineForEachKey) {

@@ -1,9 +1,12 @@
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 
 /**
  * Works for some milliseconds, and ends as its arguments say: MILLIS, then exit CODE, echo, crash
- * or wait; works says that it works.
+ * or wait; works says that it works, and again, with further arguments, that they are those of
+ * another JVM with the options of this one.
  */
 public class Program {
   static long fib(int n) {
@@ -35,6 +38,15 @@ public class Program {
           System.out.write(c);
         }
         System.out.flush();
+        break;
+      case "again":
+        List<String> command = new ArrayList<>();
+        command.add(System.getProperty("java.home") + "/bin/java");
+        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        command.addAll(Arrays.asList("-cp", System.getProperty("java.class.path"), "Program"));
+        command.add(args[0]);
+        command.addAll(Arrays.asList(args).subList(2, args.length));
+        System.exit(new ProcessBuilder(command).inheritIO().start().waitFor());
         break;
       case "crash":
         java.lang.reflect.Field f = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");

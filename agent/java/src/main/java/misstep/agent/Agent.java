@@ -22,12 +22,16 @@ public final class Agent {
   static final String STACKS_ONLY = "stacks-only";
 
   /**
-   * Called by the JVM before main. The options come from -agentpath.
+   * Called by the JVM before main. The options come from -agentpath; there are none where the
+   * native half leaves this JVM alone.
    *
    * @param only {@link #STACKS_ONLY} to start only the {@link StackSampler}, else null
    */
   public static void premain(String only, Instrumentation instrumentation) {
     try {
+      if (Native.options() == null) {
+        return;
+      }
       if (!STACKS_ONLY.equals(only)) {
         install(instrumentation);
       }

@@ -4,7 +4,10 @@ package misstep.agent;
 final class Native {
   private Native() {}
 
-  /** The agent's options as {@link Options} reads them, already validated by the native half. */
+  /**
+   * The agent's options as {@link Options} reads them, already validated by the native half; null
+   * where that leaves the JVM alone.
+   */
   static native String options();
 
   /**
