@@ -2,6 +2,7 @@ package recording
 
 import (
 	"math"
+	"strconv"
 	"time"
 )
 
@@ -31,6 +32,7 @@ const (
 	descriptorRole
 	modifiersRole
 	hiddenRole
+	startedRole
 	roleCount
 )
 
@@ -52,7 +54,7 @@ var (
 	}
 	typeRoleNames = map[string]map[string]role{
 		settingType: {"id": typeRole, "name": nameRole, "value": valueRole},
-		jvmType:     {"jvmVersion": valueRole},
+		jvmType:     {"jvmVersion": valueRole, "jvmStartTime": startedRole},
 		lossType:    {"amount": bytesRole},
 		lostType:    {"lostSamples": samplesRole},
 		methodName: {
@@ -171,6 +173,9 @@ func (p *parser) record(t *typ) *broken {
 		p.give(s)
 	case t.name == jvmType:
 		p.give(&Setting{Type: jvmType, Name: "jvmVersion", Value: p.text(t, valueRole)})
+		if t.roles[startedRole] != nil {
+			p.give(&Setting{Type: jvmType, Name: JVMStart, Value: strconv.FormatInt(int64(p.values[startedRole]), 10)})
+		}
 	case t.name == lossType && t.roles[bytesRole] != nil:
 		p.summary.LostBytes += int64(p.values[bytesRole])
 	case t.name == lostType:

@@ -129,8 +129,11 @@ type Lost struct {
 }
 
 // Setting is the value of a setting of an event type, as of the time of the chunk. What the JVM says of itself comes as one: the
-// type is jdk.JVMInformation, the name that of its field jvmVersion.
+// type is jdk.JVMInformation, the name that of its field jvmVersion or JVMStart.
 type Setting struct{ Type, Name, Value string }
+
+// JVMStart is the name of the setting that says when the JVM started, in milliseconds since the epoch.
+const JVMStart = "jvmStartTime"
 
 // Pool counts the constants of one type in a chunk.
 type Pool struct {

@@ -50,6 +50,7 @@ func (y *early) inFlight(name string) bool {
 
 // settle judges what the chunk lacks, and the windows that begin before it, when all of the chunk was read.
 func (j *Judge) settle() {
+	j.settleClock()
 	j.undefined()
 	for _, w := range j.early.windows {
 		if j.early.inFlight(w.Type) {

@@ -51,9 +51,12 @@ type Judge struct {
 	// writer stands before the referrers: AsyncWriter or nothing.
 	writer string
 	// links lack constants, lacking are examples of these; who wrote the chunk is known at its end.
-	links       []*recording.Link
-	lacking     []*recording.Fault
-	dump, async bool
+	links   []*recording.Link
+	lacking []*recording.Fault
+	dump    bool
+	// by wrote the chunk, before the previous one; jump is judged at the chunk's end.
+	by, before recorder
+	jump       jump
 }
 
 // place is what the mismatches have in common that are one entry: nothing of it belongs to the run only.
@@ -93,7 +96,7 @@ func (j *Judge) Visit(r recording.Record) error {
 	case *recording.Window:
 		j.window(r)
 	case *recording.Setting:
-		j.async = j.async || ByAsync(r)
+		j.by.note(r)
 	case *recording.Problem:
 		j.problem(r)
 	case *recording.Event:
@@ -168,7 +171,7 @@ func (j *Judge) index() int {
 // undefined judges what the chunk lacks, when all of it was read.
 func (j *Judge) undefined() {
 	writer := j.writer
-	if j.async {
+	if j.by.async {
 		writer = AsyncWriter
 	}
 	at := func(typeName, from, field string) place {
@@ -190,7 +193,7 @@ func (j *Judge) undefined() {
 			j.exemplify(at(f.Type, f.From, f.Field), f)
 		}
 	}
-	j.links, j.lacking, j.dump, j.async = nil, nil, false, false
+	j.links, j.lacking, j.dump = nil, nil, false
 }
 
 func (j *Judge) differing(d *recording.Differing) {

@@ -198,10 +198,19 @@ func TestRules(t *testing.T) {
 	byClock := func(earlier int64) *recording.Chunk {
 		return changed(chunk(1), func(c *recording.Chunk) { c.StartNanos -= second / 2; c.StartTicks += earlier - second/2 })
 	}
+	started := func(when string) *recording.Setting {
+		return &recording.Setting{Type: "jdk.JVMInformation", Name: "jvmStartTime", Value: when}
+	}
+	async := &recording.Setting{Type: "jdk.ActiveRecording", Name: "version", Value: "4.1"}
 	for name, tt := range map[string]struct {
 		rule    string
 		records []recording.Record
 	}{
+		"another clock of a JVM":   {"", []recording.Record{chunk(0), started("1"), byClock(-2 * second), started("1")}},
+		"the clock was set":        {recipe.RuleAnotherClock, []recording.Record{chunk(0), started("1"), byClock(3 * second), started("1")}},
+		"of another JVM":           {recipe.RuleAnotherClock, []recording.Record{chunk(0), started("1"), byClock(-2 * second), started("2")}},
+		"of another recorder":      {recipe.RuleAnotherClock, []recording.Record{chunk(0), started("1"), byClock(-2 * second), started("1"), async}},
+		"of a JVM that is unknown": {recipe.RuleAnotherClock, []recording.Record{chunk(0), started("1"), byClock(-2 * second)}},
 		"renamed":                  {recipe.RuleRenamedThread, []recording.Record{chunk(0), threads, renamed("osName,javaName")}},
 		"ended":                    {recipe.RuleRenamedThread, []recording.Record{chunk(0), threads, renamed("javaName,group")}},
 		"another thread":           {"", []recording.Record{chunk(0), threads, renamed("javaName,javaThreadId")}},

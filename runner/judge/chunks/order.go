@@ -20,12 +20,13 @@ func (j *Judge) begin(c *recording.Chunk) {
 		j.previous = j.chunk
 	}
 	j.chunk, j.unfinished, j.broken = c, false, false
+	j.before, j.by = j.by, recorder{}
 	j.pass(1)
 	what, detail := disorder(c)
 	if p := j.previous; what == "" && p != nil {
 		what, detail = unordered(p, c)
 		if what != "" && anotherClock(p, c) {
-			j.tolerate(1, recipe.RuleAnotherClock)
+			j.jump = jump{what, detail}
 			return
 		}
 	}
@@ -33,6 +34,37 @@ func (j *Judge) begin(c *recording.Chunk) {
 		j.mismatch(1, place{kind: recipe.KindChunkOrder, field: what}, detail)
 	}
 }
+
+// settleClock judges a chunk that began by another clock than the one before it, at its end, when it is known who wrote it. The
+// clock of one recorder in one JVM never goes back.
+func (j *Judge) settleClock() {
+	if jump := j.jump; jump.what == ticksBack && j.by == j.before && j.by.start != "" {
+		j.mismatch(1, place{kind: recipe.KindChunkOrder, field: jump.what}, jump.detail)
+	} else if jump.what != "" {
+		j.tolerate(1, recipe.RuleAnotherClock)
+	}
+	j.jump = jump{}
+}
+
+// jump is what is wrong with the order of a chunk that began by another clock than the one before it.
+type jump struct{ what, detail string }
+
+// recorder is who wrote a chunk: async-profiler or JFR, in the JVM that started then; nothing where that is unknown.
+type recorder struct {
+	async bool
+	start string
+}
+
+// note takes what a setting says of the recorder.
+func (r *recorder) note(s *recording.Setting) {
+	r.async = r.async || ByAsync(s)
+	if s.Type == jvmInformation && s.Name == recording.JVMStart {
+		r.start = s.Value
+	}
+}
+
+// jvmInformation is the event in which a JVM says what it is.
+const jvmInformation = "jdk.JVMInformation"
 
 // disorder returns what is wrong with a chunk's times by themselves, without numbers and with them.
 func disorder(c *recording.Chunk) (what, detail string) {
@@ -47,12 +79,14 @@ func disorder(c *recording.Chunk) (what, detail string) {
 	return "", ""
 }
 
+const ticksBack = "ticks before the previous chunk"
+
 // unordered returns what is wrong with the times of a chunk after another one. The duration of an unfinished chunk is that at
 // its last flush, so that only a chunk before one is bounded by it.
 func unordered(p, c *recording.Chunk) (what, detail string) {
 	switch {
 	case c.StartTicks <= p.StartTicks:
-		return "ticks before the previous chunk", fmt.Sprintf("%d, the previous chunk begins at %d", c.StartTicks, p.StartTicks)
+		return ticksBack, fmt.Sprintf("%d, the previous chunk begins at %d", c.StartTicks, p.StartTicks)
 	case c.StartNanos < p.StartNanos+p.DurationNanos:
 		return "start before the previous chunk's end",
 			fmt.Sprintf("by %v", time.Duration(p.StartNanos+p.DurationNanos-c.StartNanos))

@@ -98,9 +98,16 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
   }
 
   private void jvm(Fields fields, Object[] values) {
+    jvm("jvmVersion", fields.string(values, "jvmVersion"));
+    if (fields.has("jvmStartTime")) {
+      jvm("jvmStartTime", Long.toString(fields.number(values, "jvmStartTime")));
+    }
+  }
+
+  private void jvm(String field, String of) {
     int type = tables.string(JVM);
-    int name = tables.string("jvmVersion");
-    int value = tables.string(fields.string(values, "jvmVersion"));
+    int name = tables.string(field);
+    int value = tables.string(of);
     out.unsigned(type).unsigned(name).unsigned(value).end('G');
   }
 
