@@ -60,6 +60,7 @@ struct task_state {
   __u64 ran_from;
   __u64 slept_from;
   __u64 period;   // see misstep_period
+  __u64 family;   // the longest one of those that it descends from
   __u64 waker;    // path of the thread that woke it for the present run, 0 if none of the tree did
   __u64 name[2];  // as last classified
   __u32 children;
@@ -283,9 +284,11 @@ __noinline int choose(struct task_state *t MISSTEP_NONNULL, __u32 event) {
   point.path = t->thread.path;
   point.elapsed = elapsed_at(now);
   point.period = t->period;
+  point.family = t->family;
   point.counter = t->counter;
   point.event = event;
   point.role = t->thread.role;
+  point.waker = t->waker ? MISSTEP_WAKER_THREAD : MISSTEP_WAKER_OUTSIDE;
   if (config.flags & MISSTEP_FLAG_REPLAY) {
     struct misstep_at at = {.path = t->recorded, .counter = point.counter};
     struct misstep_decision *known = bpf_map_lookup_elem(&replay, &at);
@@ -356,10 +359,10 @@ static __always_inline __u64 place_of(struct task_struct *p) {
   return user && PRESENT(user->ip) ? user->ip : 0;
 }
 
-// woken notes for the log who wakes a thread: the running one, if it is in a system call. Otherwise an interrupt wakes
-// it, a timer's for example.
+// woken notes who wakes a thread: the running one, if it is in a system call. Otherwise an interrupt wakes it, a
+// timer's for example.
 static __always_inline void woken(struct task_state *t) {
-  if (!(config.flags & MISSTEP_FLAG_LOG)) return;
+  if (quiet() && !(config.flags & MISSTEP_FLAG_LOG)) return;
   struct task_struct *waker = bpf_get_current_task_btf();
   struct task_state *w;
   struct pt_regs *user = (struct pt_regs *)bpf_task_pt_regs(waker);
@@ -480,9 +483,9 @@ OP(__s32, op_select_cpu)(__u64 *ctx) {
   }
   if (t->ours && !t->chosen) {
     classify(p, t);
+    woken(t);
     choose(t, MISSTEP_EVENT_WAKEUP);
     t->chosen = true;
-    woken(t);
   }
   if (t->ours && t->decision.delay) return prev_cpu;  // on to enqueue
   cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
@@ -531,8 +534,8 @@ OP(int, op_enqueue)(__u64 *ctx) {
     classify(p, t);
     t->place = place_of(p);
     if (enq_flags & KERNEL(enum scx_enq_flags, SCX_ENQ_WAKEUP)) {
-      choose(t, MISSTEP_EVENT_WAKEUP);
       woken(t);
+      choose(t, MISSTEP_EVENT_WAKEUP);
     } else {
       choose(t, MISSTEP_EVENT_EXPIRY);
     }
@@ -679,6 +682,7 @@ static __always_inline int adopt(struct task_struct *p, struct task_struct *pare
     t->thread.parent = above->thread.path;
     t->thread.ordinal = above->children++;
     t->thread.path = misstep_path(above->thread.path, t->thread.ordinal);
+    t->family = above->period > above->family ? above->period : above->family;
     __u64 place = t->thread.ordinal;
     if (config.round_threads && above->recorded == config.round_parent)
       place = misstep_round(place, config.round_first, config.round_threads);

@@ -23,6 +23,8 @@ type Knobs struct {
 	Target       uint64
 	Away         uint64
 	AwayMin      uint64
+	AwaySleep    uint64
+	AwayFamily   uint64
 	AwayMax      uint64
 	Order        uint32
 	ChangePoints uint32

@@ -59,6 +59,13 @@ enum misstep_event {
   MISSTEP_EVENT_EXPIRY = 3,  // its slice ended, by itself, by force or by sched_yield
 };
 
+// Who woke a thread.
+enum misstep_waker {
+  MISSTEP_WAKER_UNSPECIFIED = 0,
+  MISSTEP_WAKER_THREAD = 1,   // one of the tree
+  MISSTEP_WAKER_OUTSIDE = 2,  // a timer, a device, another program
+};
+
 // How waiting threads are ordered.
 enum misstep_order {
   MISSTEP_ORDER_UNSPECIFIED = 0,
@@ -82,12 +89,14 @@ struct misstep_knobs {
   __u64 window_share;  // share of time in starvation windows
   __u64 window_min;
   __u64 window_max;
-  __u64 window_low;  // share of threads that a window holds
-  __u64 target;      // share of threads that delays and short slices touch
-  __u64 away;        // probability, when created or woken, of an absence of 1 to 32 times the thread's own period
-  __u64 away_min;    // period of a thread whose own one is shorter or unknown
-  __u64 away_max;    // longest absence
-  __u32 order;       // enum misstep_order
+  __u64 window_low;   // share of threads that a window holds
+  __u64 target;       // share of threads that delays and short slices touch
+  __u64 away;         // probability, when created or woken, of an absence of 1 to 32 times the thread's own period
+  __u64 away_min;     // period of a thread whose own one is shorter or unknown
+  __u64 away_sleep;   // probability of an absence of a thread that had slept until it was woken from outside
+  __u64 away_family;  // probability that this one is of half to twice the longest period of thread and creators
+  __u64 away_max;     // longest absence
+  __u32 order;        // enum misstep_order
   __u32 change_points;
   __u32 change_span;          // decisions of one thread over which its change points are spread
   __s32 bias[MISSTEP_ROLES];  // percent, -100 held back to 100 favoured
@@ -124,10 +133,11 @@ struct misstep_point {
   __u64 path;     // of creation, see misstep_path
   __u64 elapsed;  // since the tree's first thread
   __u64 period;   // for how long the thread usually sleeps, see misstep_period
+  __u64 family;   // the longest period of those that it descends from, at its creation; 0 if none of them slept
   __u32 counter;  // the thread's own, from 0
   __u32 event;    // enum misstep_event
   __u32 role;     // enum misstep_role
-  __u32 reserved;
+  __u32 waker;    // enum misstep_waker
 };
 
 enum misstep_mark {

@@ -2,9 +2,10 @@
 // the kernel (sched.bpf.c) and for user space (test/policy.c), where determinism, distributions and bounds are tested.
 //
 // A decision is a function of the configuration (with its seed) and of one point: the thread's path of creation, its
-// own decision counter, the event, its role, its period, and the time since the tree began. Time enters only as the
-// index of a chaos epoch and of a starvation window, and as the period's power of two. Nothing else depends on what
-// other threads did, so the same thread gets the same decisions in another interleaving.
+// own decision counter, the event, its role, its and its creators' periods, whether a thread of the tree woke it, and
+// the time since the tree began. Time enters only as the index of a chaos epoch and of a starvation window, and as the
+// periods' powers of two. Nothing else depends on what other threads did, so the same thread gets the same decisions in
+// another interleaving.
 //
 // Sources: PCT, Burckhardt et al., ASPLOS 2010; POS, Yuan et al., CAV 2018; starvation windows, rr's chaos mode
 // (O'Callahan, "Introducing rr Chaos Mode", 2016); the mixing function is that of splitmix64 (Steele et al., OOPSLA
@@ -39,11 +40,13 @@ enum misstep_lane {
   MISSTEP_LANE_PRIORITY = 10,
   MISSTEP_LANE_AWAY = 11,
   MISSTEP_LANE_ABSENCE = 12,
+  MISSTEP_LANE_FAMILY = 13,
   MISSTEP_LANE_CHANGE = 16,  // and the following, one for each change point
   MISSTEP_LANE_CHAOS = 64,   // and the following, one for each knob
 };
 
-#define MISSTEP_CHANGE_POINTS 16  // at most; bounds the loop over them
+#define MISSTEP_CHANGE_POINTS 16       // at most; bounds the loop over them
+#define MISSTEP_SLEEP_LEAST 200000ULL  // shorter periods are those of polling, and of waiting for a lock
 
 MISSTEP_INLINE __u64 misstep_mix(__u64 x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -111,12 +114,22 @@ MISSTEP_INLINE __u64 misstep_period(__u64 period, __u64 slept) {
   return slept > up ? up : slept < down ? down : slept;
 }
 
-// The length of an absence. Of the period only the power of two counts: the noise of a clock does not change it.
-MISSTEP_INLINE __u64 misstep_absence(__u64 draw, const struct misstep_knobs *k, __u64 period) {
-  __u64 least = misstep_exp2(misstep_log2(period | 1) & ~0xffffULL);
+// The length of an absence: 1 to 32 times the thread's own period, or half to twice the longest one of the family. Of a
+// period only the power of two counts: the noise of a clock does not change it.
+MISSTEP_INLINE __u64 misstep_absence(__u64 draw, const struct misstep_knobs *k, const struct misstep_point *p,
+                                     int family) {
+  __u64 period = family && p->family > p->period ? p->family : p->period;
+  __u64 least = misstep_exp2(misstep_log2(period | 1) & ~0xffffULL), most;
+  if (family) least /= 2;
   if (least < k->away_min) least = k->away_min;
   if (least > k->away_max) least = k->away_max;
-  return misstep_octaves(draw, least, 32 * least < k->away_max ? 32 * least : k->away_max);
+  most = least * (family ? 4 : 32);
+  return misstep_octaves(draw, least, most < k->away_max ? most : k->away_max);
+}
+
+// Whether a thread had slept by its own choice: nobody of the tree woke it, and it usually sleeps for a while.
+MISSTEP_INLINE int misstep_slept(const struct misstep_point *p) {
+  return p->event == MISSTEP_EVENT_WAKEUP && p->waker == MISSTEP_WAKER_OUTSIDE && p->period >= MISSTEP_SLEEP_LEAST;
 }
 
 // Where the starvation windows of the time around `elapsed` lie.
@@ -207,9 +220,11 @@ MISSTEP_FUNCTION int misstep_decide(__u64 seed, const struct misstep_knobs *k MI
         misstep_octaves(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_LENGTH), k->delay_min, k->delay_max);
     d->marks |= MISSTEP_MARK_DELAYED;
   }
-  if (p->event != MISSTEP_EVENT_EXPIRY &&
-      misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_AWAY), k->away)) {
-    d->delay = misstep_absence(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_ABSENCE), k, p->period);
+  probability = p->event == MISSTEP_EVENT_EXPIRY ? 0 : misstep_slept(p) ? k->away_sleep : k->away;
+  if (misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_AWAY), probability)) {
+    int family = misstep_slept(p) && p->family &&
+                 misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_FAMILY), k->away_family);
+    d->delay = misstep_absence(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_ABSENCE), k, p, family);
     d->marks |= MISSTEP_MARK_AWAY;
   }
   if (targeted && misstep_hit(misstep_draw(seed, p->path, p->counter, MISSTEP_LANE_SHORT), k->slice_short)) {
@@ -280,7 +295,10 @@ MISSTEP_INLINE __u64 misstep_chaos_draw(__u64 seed, __u64 epoch, __u64 knob) {
 // a time drawn by octaves, from shorter than a context switch to much longer than a step of most programs. One epoch in
 // four is coarser, and each mechanism is off in some, so that one that hides a bug does not always do so.
 // A standstill needs a thread to be away while others that sleep, too, come round: so in some epochs threads that wake
-// up are kept away for a multiple of their own period, or of one drawn from microseconds to away_cap.
+// up are kept away for a multiple of their own period, or of one drawn from microseconds to away_cap. Those that had
+// slept until a time are so in most epochs: they set the pace, and none that works, or waits for another one, is held
+// up by it. How long the others take is known from who created them: a thread that waits for its threads sleeps for as
+// long as they take.
 MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, __u64 away_cap,
                                    struct misstep_knobs *k MISSTEP_NONNULL) {
   __u64 mix = misstep_chaos_draw(seed, epoch, 0);
@@ -320,6 +338,10 @@ MISSTEP_FUNCTION int misstep_chaos(__u64 seed, __u64 epoch, __u64 delay_cap, __u
   k->away = away_cap && ((mix >> 20) & 3) == 0
                 ? misstep_octaves(misstep_chaos_draw(seed, epoch, 12), MISSTEP_ONE / 64, MISSTEP_ONE / 2)
                 : 0;
+  k->away_sleep = away_cap && ((mix >> 28) & 3) != 0
+                      ? misstep_octaves(misstep_chaos_draw(seed, epoch, 14), MISSTEP_ONE / 8, MISSTEP_ONE / 2)
+                      : k->away;
+  k->away_family = MISSTEP_ONE / 4 * 3;
   k->away_min = 10000;
   if (((mix >> 23) & 31) == 0) k->away_min = misstep_octaves(misstep_chaos_draw(seed, epoch, 13), 10000, away_cap);
   k->away_max = away_cap;

@@ -77,6 +77,7 @@ func knobs(t testing.TB, p Perturbation) []string {
 		"slice_short": k.SliceShort, "slice_min": k.SliceMin, "slice_max": k.SliceMax, "slice_long": k.SliceLong,
 		"wait_max": k.WaitMax,
 		"away":     k.Away, "away_min": k.AwayMin, "away_max": k.AwayMax,
+		"away_sleep": k.AwaySleep, "away_family": k.AwayFamily,
 		"window_share": k.WindowShare, "window_min": k.WindowMin, "window_max": k.WindowMax, "window_low": k.WindowLow,
 		"target": k.Target,
 		"order":  uint64(k.Order), "change_points": uint64(k.ChangePoints), "change_span": uint64(k.ChangeSpan),
@@ -399,7 +400,7 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 		require.True(t, 1 <= k["change_points"] && k["change_points"] <= 4 && k["change_span"] >= 16, line)
 		require.True(t, 1 <= k["order"] && k["order"] <= 4, line)
 		require.True(t, 10000 <= k["away_min"] && k["away_min"] <= k["away_max"] && k["away_max"] == away, line)
-		for _, name := range []string{"delay_wakeup", "slice_short", "window_share", "away"} {
+		for _, name := range []string{"delay_wakeup", "slice_short", "window_share", "away", "away_sleep"} {
 			require.True(t, 0 <= k[name] && k[name] <= 1<<32, line)
 			if k[name] > 0 {
 				on[name]++
@@ -407,7 +408,10 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 		}
 		orders[uint64(k["order"])]++
 	}
-	for name, share := range map[string]float64{"delay_wakeup": 0.875, "slice_short": 0.875, "window_share": 0.125, "away": 0.25} {
+	for name, share := range map[string]float64{
+		"delay_wakeup": 0.875, "slice_short": 0.875, "window_share": 0.125, "away": 0.25,
+		"away_sleep": 0.75 + 0.25*0.25, // in the other epochs as after any wake-up
+	} {
 		assert.InDelta(t, share, float64(on[name])/epochs, 0.04, name)
 	}
 	for order, n := range orders {
@@ -415,58 +419,6 @@ func TestChaosStaysInItsRanges(t *testing.T) {
 	}
 	assert.Equal(t, lines, policy(t, "chaos", "17", strconv.Itoa(cap), strconv.Itoa(away), strconv.Itoa(epochs)))
 	assert.NotEqual(t, lines, policy(t, "chaos", "18", strconv.Itoa(cap), strconv.Itoa(away), strconv.Itoa(epochs)))
-}
-
-// What a sleep adds to a thread's period, and how long absences then are: 1 to 32 times the period's power of two, within the
-// epoch's least and longest ones, and never at the end of a slice.
-func TestAbsencesFollowTheThreadsPeriod(t *testing.T) {
-	const ms = 1000000
-	run := func(event Event, least, longest uint64, sleeps ...uint64) (period uint64, delays []float64) {
-		args := []string{"absences", "5", fmt.Sprint(uint32(event)), "2000", fmt.Sprint(least), fmt.Sprint(longest)}
-		for _, s := range sleeps {
-			args = append(args, fmt.Sprint(s))
-		}
-		for i, line := range policy(t, args...) {
-			x, err := strconv.ParseUint(line, 10, 64)
-			require.NoError(t, err)
-			if i == 0 {
-				period = x
-			} else if x > 0 {
-				delays = append(delays, float64(x))
-			}
-		}
-		return period, delays
-	}
-	period := func(sleeps ...uint64) uint64 { p, _ := run(EventWakeup, 1, 2, sleeps...); return p }
-	assert.EqualValues(t, 10*ms, period(10*ms), "the first sleep")
-	assert.EqualValues(t, 15*ms, period(10*ms, 400*ms), "one long sleep adds a half")
-	assert.EqualValues(t, 10*ms, period(15*ms, 10*ms, 10*ms, 10*ms, 10*ms), "and is forgotten")
-	assert.EqualValues(t, 7*ms, period(8*ms, 1000), "a short one takes an eighth")
-	assert.EqualValues(t, 400*ms, period(10*ms, 400*ms, 400*ms, 400*ms, 400*ms, 400*ms, 400*ms, 400*ms, 400*ms, 400*ms, 400*ms))
-
-	for _, c := range []struct {
-		name           string
-		least, longest uint64
-		sleeps         []uint64
-		from, to       float64
-		event          Event
-	}{
-		{"its own period", 10000, 400 * ms, []uint64{10 * ms}, 1 << 23, 32 << 23, EventWakeup},
-		{"a little longer: the same", 10000, 400 * ms, []uint64{11 * ms}, 1 << 23, 32 << 23, EventWakeup},
-		{"the epoch's", 12 * ms, 400 * ms, []uint64{10 * ms}, 12e6, 384e6, EventWakeup},
-		{"a new thread", 2 * ms, 400 * ms, nil, 2e6, 64e6, EventStart},
-		{"cut off", 10000, 30 * ms, []uint64{10 * ms}, 1 << 23, 30e6, EventWakeup},
-	} {
-		_, delays := run(c.event, c.least, c.longest, c.sleeps...)
-		require.InDelta(t, 1000, len(delays), 100, "%s: half of all decisions", c.name)
-		require.True(t, slices.Min(delays) >= c.from && slices.Max(delays) <= c.to, c.name)
-		distance := scheduletest.Kolmogorov(delays, scheduletest.Octaves(c.from, c.to))
-		assert.Less(t, distance, scheduletest.Critical(len(delays)), c.name)
-	}
-	_, delays := run(EventWakeup, 400*ms, 1*ms, 10*ms)
-	assert.Equal(t, []float64{1e6}, slices.Compact(delays), "none is longer than the longest")
-	_, delays = run(EventExpiry, 10000, 400*ms, 10*ms)
-	assert.Empty(t, delays, "at the end of a slice")
 }
 
 func TestNoThreadWaitsUntilTheWatchdog(t *testing.T) {

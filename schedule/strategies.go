@@ -148,7 +148,8 @@ var strategies = []Strategy{
 			micros("epoch_us", "time until all strengths are drawn again", 1000, 60e6, 5000),
 			micros("max_delay_us", "longest delay", 10, 2e6, 4000),
 			micros("max_away_us", "longest absence: 1 to 32 times as long as the thread usually sleeps, or as a period drawn for "+
-				"the epoch; 0 means none", 0, 2e6, 400000),
+				"the epoch; after a sleep that no thread ended mostly 1/2 to 2 times as long as its creators wait; 0 means none",
+				0, 2e6, 400000),
 		},
 		apply: func(v map[string]float64, _ uint64, c *Config) {
 			c.Epoch, c.DelayCap, c.AwayCap = nanos(v["epoch_us"]), nanos(v["max_delay_us"]), nanos(v["max_away_us"])

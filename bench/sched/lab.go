@@ -32,6 +32,7 @@ type lab struct {
 	replays                         string            // policy, and the digest of the code that chooses the places of a replay
 	digests                         map[string]string // of the races
 	only                            []string          // races to measure; empty: all
+	seeds                           []uint64          // of cells to measure; empty: all
 	libraries                       string            // folder of the programs of workloads/libraries; empty: not built
 }
 
@@ -233,7 +234,8 @@ func (l *lab) cells(ctx context.Context, s *store, all []cell) error {
 		}
 		var left []cell
 		for _, c := range all {
-			if _, known := s.result(l, c); !known && c.isJava() == java && l.measures(c.Race) {
+			wanted := len(l.seeds) == 0 || slices.Contains(l.seeds, c.Seed)
+			if _, known := s.result(l, c); wanted && !known && c.isJava() == java && l.measures(c.Race) {
 				left = append(left, c)
 			}
 		}

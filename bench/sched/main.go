@@ -3,7 +3,8 @@
 //
 // The host's load does not affect the figures. Measurements are kept in build/bench/sched.cells.jsonl and not repeated, so that a
 // benchmark that ran out of budget resumes from there. STRATEGIES=chaos,none measures only the cells of these strategies;
-// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only, or those programs of workloads/libraries.
+// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only, or those programs of workloads/libraries;
+// SEEDS=1005,1006 measures these seeds only, of 1001 to 1010.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -93,6 +95,21 @@ func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
 	return chosen, nil
 }
 
+// seedsOf returns the seeds to measure, nil for all.
+func seedsOf(list string) (all []uint64, err error) {
+	if list == "" {
+		return nil, nil
+	}
+	for text := range strings.SplitSeq(list, ",") {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || seed < firstSeed || seed >= firstSeed+seeds {
+			return nil, fmt.Errorf("SEEDS=%s: no seed %q; there are %d to %d", list, text, firstSeed, firstSeed+seeds-1)
+		}
+		all = append(all, seed)
+	}
+	return all, nil
+}
+
 func host(ctx context.Context) error {
 	budget, err := bench.Budget(os.Getenv("BUDGET"))
 	if err != nil {
@@ -121,6 +138,9 @@ func host(ctx context.Context) error {
 				return fmt.Errorf("RACES=%s: no race %q; there are %s", races, name, strings.Join(known, ", "))
 			}
 		}
+	}
+	if l.seeds, err = seedsOf(os.Getenv("SEEDS")); err != nil {
+		return err
 	}
 	steps, err := stepsOf(l, s, os.Getenv("STEPS"), os.Getenv("STRATEGIES"))
 	if err != nil {

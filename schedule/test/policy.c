@@ -3,10 +3,10 @@
 //   policy decide SEED PATH EVENT ROLE COUNT ELAPSED STEP KNOB=VALUE…   one line a decision: delay slice rank marks
 //   policy chaos SEED CAP AWAY COUNT                                   one line an epoch: all knobs in their order
 //   policy windows SEED COUNT STEP KNOB=VALUE…                         one line a step: elapsed start end next id
-//   policy absences SEED EVENT COUNT LEAST LONGEST SLEEP…              period after the sleeps; one line a decision:
-//   delay policy roles NAME…                                                 one line a name: role policy octaves MIN
-//   MAX COUNT                                       one line a draw policy simulate SEED THREADS MILLISECONDS
-//   KNOB=VALUE…              one CPU, see simulate: longest waits; chaos=CAP
+//   policy absences SEED EVENT WAKER FAMILY COUNT KNOB=VALUE… SLEEP…   period after the sleeps; delay of each decision
+//   policy roles NAME…                                                 one line a name: role
+//   policy octaves MIN MAX COUNT                                       one line a draw
+//   policy simulate SEED THREADS MILLISECONDS KNOB=VALUE…              one CPU, see simulate: longest waits; chaos=CAP
 //                                                                      instead of knobs draws them in epochs of 5 ms
 #include "../policy.h"
 
@@ -23,7 +23,7 @@ static const struct {
     KNOB(delay_wakeup), KNOB(delay_expiry), KNOB(delay_min), KNOB(delay_max),     KNOB(slice_short), KNOB(slice_min),
     KNOB(slice_max),    KNOB(slice_long),   KNOB(wait_max),  KNOB(window_share),  KNOB(window_min),  KNOB(window_max),
     KNOB(window_low),   KNOB(target),       KNOB(order),     KNOB(change_points), KNOB(change_span), KNOB(until),
-    KNOB(away),         KNOB(away_min),     KNOB(away_max),
+    KNOB(away),         KNOB(away_min),     KNOB(away_max),  KNOB(away_sleep),    KNOB(away_family),
 };
 
 static int fail(const char *what) {
@@ -104,13 +104,12 @@ static int windows(int n, char **a) {
 
 static int absences(int n, char **a) {
   if (n < 5) return fail("absences: arguments");
-  struct misstep_knobs k = {.order = MISSTEP_ORDER_FIFO, .target = MISSTEP_ONE, .away = MISSTEP_ONE / 2};
-  k.away_min = strtoull(a[3], NULL, 10);
-  k.away_max = strtoull(a[4], NULL, 10);
-  struct misstep_point p = {.path = 7, .event = atoi(a[1])};
-  for (int i = 5; i < n; i++) p.period = misstep_period(p.period, strtoull(a[i], NULL, 10));
+  struct misstep_knobs k = {.order = MISSTEP_ORDER_FIFO, .target = MISSTEP_ONE};
+  struct misstep_point p = {.path = 7, .event = atoi(a[1]), .waker = atoi(a[2]), .family = strtoull(a[3], NULL, 10)};
+  for (int i = 5; i < n; i++)
+    if (!set(&k, a[i])) p.period = misstep_period(p.period, strtoull(a[i], NULL, 10));
   printf("%llu\n", p.period);
-  for (int count = atoi(a[2]); count > 0; count--, p.counter++) {
+  for (int count = atoi(a[4]); count > 0; count--, p.counter++) {
     struct misstep_decision d;
     misstep_decide(strtoull(a[0], NULL, 10), &k, 0, &p, &d);
     if (!d.delay != !(d.marks & MISSTEP_MARK_AWAY)) return fail("absences: mark");
@@ -169,6 +168,9 @@ static int simulate(int n, char **a) {
   __u64 longest = 0, beyond = 0;
   for (int i = 0; i < count; i++) {
     t[i].p = (struct misstep_point){.path = misstep_path(7, i), .event = MISSTEP_EVENT_START, .role = 1 + i % 5};
+    t[i].p.waker = MISSTEP_WAKER_OUTSIDE;
+    t[i].p.period = i % 2 ? 3000000 : 0;
+    t[i].p.family = 100000000;
     simulated(seed, &k, cap, &t[i].p, &t[i].d);
     t[i].due = t[i].d.delay;
     t[i].key = t[i].due + t[i].d.rank;

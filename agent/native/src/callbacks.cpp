@@ -54,17 +54,19 @@ void JNICALL OnClassPrepare(jvmtiEnv* jvmti, JNIEnv* env, jthread, jclass klass)
 }
 
 // Points of a perturbation where a thread blocks, and where it was woken.
-void At(uint32_t event) {
+void At(uint32_t event, uint32_t waker = kWakerThread) {
   Slot* slot = Threads::Current();
   if (slot != nullptr && agent->stage.load(std::memory_order_acquire) == Stage::kReady)
-    agent->perturber.Point(&slot->point, event);
+    agent->perturber.Point(&slot->point, event, waker);
 }
 
 void JNICALL OnMonitorContendedEnter(jvmtiEnv*, JNIEnv*, jthread, jobject) { At(kEventExpiry); }
 
 void JNICALL OnMonitorContendedEntered(jvmtiEnv*, JNIEnv*, jthread, jobject) { At(kEventWakeup); }
 
-void JNICALL OnMonitorWaited(jvmtiEnv*, JNIEnv*, jthread, jobject, jboolean) { At(kEventWakeup); }
+void JNICALL OnMonitorWaited(jvmtiEnv*, JNIEnv*, jthread, jobject, jboolean timed_out) {
+  At(kEventWakeup, timed_out == JNI_TRUE ? kWakerOutside : kWakerThread);
+}
 
 // Enabled for brackets only: they need the slots of all threads, and the threads themselves.
 void JNICALL OnThreadStart(jvmtiEnv*, JNIEnv* env, jthread thread) {

@@ -28,7 +28,8 @@ struct ScheduleFile {
   misstep_record records[MISSTEP_SCHEDULE_CAPACITY];
 };
 static_assert(kEventStart == MISSTEP_EVENT_START && kEventWakeup == MISSTEP_EVENT_WAKEUP &&
-              kEventExpiry == MISSTEP_EVENT_EXPIRY);
+              kEventExpiry == MISSTEP_EVENT_EXPIRY && kWakerThread == MISSTEP_WAKER_THREAD &&
+              kWakerOutside == MISSTEP_WAKER_OUTSIDE);
 static_assert(offsetof(ScheduleFile, stats) == MISSTEP_SCHEDULE_STATS_OFFSET);
 static_assert(offsetof(ScheduleFile, histograms) == MISSTEP_SCHEDULE_HISTOGRAMS_OFFSET);
 static_assert(offsetof(ScheduleFile, records) == MISSTEP_SCHEDULE_RECORDS_OFFSET);
@@ -114,7 +115,7 @@ void Perturber::Begin(PointState* state, std::string_view name, uint32_t tid) {
   Write(r);
 }
 
-void Perturber::Decide(PointState* state, uint32_t event, uint64_t elapsed, misstep_decision* d) const {
+void Perturber::Decide(PointState* state, uint32_t event, uint32_t waker, uint64_t elapsed, misstep_decision* d) const {
   misstep_knobs knobs = config_->knobs;
   uint64_t epoch = 0;
   if (config_->strategy == MISSTEP_STRATEGY_CHAOS) {
@@ -128,18 +129,19 @@ void Perturber::Decide(PointState* state, uint32_t event, uint64_t elapsed, miss
   point.counter = state->counter;
   point.event = event;
   point.role = state->role;
+  point.waker = waker;
   misstep_decide(config_->seed, &knobs, epoch, &point, d);
   misstep_confine(config_->from, config_->knobs.until, config_->flags, &point, d);
 }
 
-int64_t Perturber::Point(PointState* state, uint32_t event) {
+int64_t Perturber::Point(PointState* state, uint32_t event, uint32_t waker) {
   const uint64_t elapsed = Elapsed();
   const uint64_t seen = state->seen.load(std::memory_order_relaxed);
   if (event == MISSTEP_EVENT_WAKEUP && seen != 0 && seen < elapsed) {
     state->period = misstep_period(state->period, elapsed - seen);
   }
   misstep_decision d = {};
-  Decide(state, event, elapsed, &d);
+  Decide(state, event, waker, elapsed, &d);
   auto& stats = file_->stats;
   const auto count = [&stats](misstep_stat stat, bool when) {
     if (when) stats[stat].fetch_add(1, std::memory_order_relaxed);

@@ -31,6 +31,10 @@ constexpr uint32_t kEventStart = 1;
 constexpr uint32_t kEventWakeup = 2;
 constexpr uint32_t kEventExpiry = 3;
 
+// Who woke a thread, of schedule/intf.h: another thread, or the end of the time that it had asked for.
+constexpr uint32_t kWakerThread = 1;
+constexpr uint32_t kWakerOutside = 2;
+
 // The state of one thread.
 struct PointState {
   uint64_t path = 0;
@@ -59,7 +63,7 @@ class Perturber {
 
   // A point of the calling thread, which may hold no lock of the agent: takes a decision, records it, waits. Returns
   // the number of method entries until the next point, at least 1.
-  int64_t Point(PointState* state, uint32_t event);
+  int64_t Point(PointState* state, uint32_t event, uint32_t waker = kWakerThread);
 
   // Sets how to access the states of all threads; indices below the count are valid.
   using StateAt = PointState* (*)(size_t);
@@ -67,7 +71,7 @@ class Perturber {
   void Others(StateAt at, StateCount count) { at_ = at, count_ = count; }
 
  private:
-  void Decide(PointState* state, uint32_t event, uint64_t elapsed, misstep_decision* d) const;
+  void Decide(PointState* state, uint32_t event, uint32_t waker, uint64_t elapsed, misstep_decision* d) const;
   uint64_t LetPass(const PointState& state, uint64_t rank);
   void Write(const misstep_record& record);
   uint64_t Elapsed() const;

@@ -127,6 +127,29 @@ TEST_F(Perturb, ADelayIsWaitedFor) {
   EXPECT_GE(std::chrono::steady_clock::now() - before, std::chrono::milliseconds(3));
 }
 
+// A wait that ended by its time is one that the thread chose; one that a notification ended is not.
+TEST_F(Perturb, AThreadIsAwayAfterAWaitThatTimedOut) {
+  misstep_config c = Delays(1);
+  c.knobs.delay_wakeup = c.knobs.delay_expiry = 0;
+  c.knobs.away_sleep = MISSTEP_ONE;
+  c.knobs.away_min = c.knobs.away_max = 1000;
+  Write(c);
+  Perturber p;
+  ASSERT_EQ(p.Open(Plan(), Schedule()), "");
+  PointState s;
+  p.Begin(&s, "main", 1);
+  p.Point(&s, kEventStart);
+  for (const uint32_t waker : {kWakerOutside, kWakerThread}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    p.Point(&s, kEventWakeup, waker);
+  }
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 4u);
+  EXPECT_EQ(records[2].marks, MISSTEP_MARK_AWAY);
+  EXPECT_EQ(records[2].delay, 1000u);
+  EXPECT_EQ(records[3].marks, 0);
+}
+
 PointState ahead;
 
 TEST_F(Perturb, ARankLetsOthersPassAndIsBounded) {
