@@ -92,6 +92,18 @@ func (s *Server) SplitFinding(ctx context.Context, req *misstepv1.SplitFindingRe
 	return &misstepv1.SplitFindingResponse{Decision: d}, err
 }
 
+// NoteFinding implements the AdminService.
+func (s *Server) NoteFinding(ctx context.Context, req *misstepv1.NoteFindingRequest) (*misstepv1.NoteFindingResponse, error) {
+	d, err := s.decide(ctx, func(g view.Groups) (*misstepv1.TriageDecision, error) {
+		id, err := findFinding(g, req.GetFindingId())
+		if err != nil {
+			return nil, err
+		}
+		return &misstepv1.TriageDecision{Kind: triage.DecisionNote, Finding: id, Reason: req.GetText()}, nil
+	})
+	return &misstepv1.NoteFindingResponse{Decision: d}, err
+}
+
 // decide records the proposed decision, if it changes something.
 func (s *Server) decide(
 	ctx context.Context, propose func(view.Groups) (*misstepv1.TriageDecision, error),

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/access"
 	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
 	"misstep/known"
@@ -42,7 +43,7 @@ func (s *Server) PutKnownBugs(ctx context.Context, req *misstepv1.PutKnownBugsRe
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		for _, b := range req.GetBugs() {
 			b = proto.CloneOf(b)
-			b.Added = timestamppb.New(now)
+			b.Added, b.AddedBy = timestamppb.New(now), access.From(ctx).Name
 			if err := tx.PutKnownBug(b); err != nil {
 				return err
 			}

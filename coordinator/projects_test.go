@@ -171,6 +171,9 @@ func TestIDsOfAnotherProjectAreNobodys(t *testing.T) {
 	findings := map[string]func(id string) string{
 		"GetFinding":   func(id string) string { return ask(ctx, s.GetFinding, &misstepv1.GetFindingRequest{FindingId: id}) },
 		"SplitFinding": func(id string) string { return ask(ctx, s.SplitFinding, &misstepv1.SplitFindingRequest{FindingId: id}) },
+		"NoteFinding": func(id string) string {
+			return ask(ctx, s.NoteFinding, &misstepv1.NoteFindingRequest{FindingId: id, Text: "x"})
+		},
 		"MergeFindings": func(id string) string {
 			return ask(ctx, s.MergeFindings, &misstepv1.MergeFindingsRequest{FindingId: id, IntoId: id})
 		},

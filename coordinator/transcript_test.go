@@ -143,6 +143,8 @@ func (p *play) do(t *testing.T, d *datadriven.TestData) string {
 			&misstepv1.MergeFindingsRequest{FindingId: d.CmdArgs[0].Key, IntoId: d.CmdArgs[1].Key, Reason: d.Input})
 	case "split":
 		_, err = p.server.SplitFinding(p.in(t), &misstepv1.SplitFindingRequest{FindingId: d.CmdArgs[0].Key})
+	case "note":
+		_, err = p.server.NoteFinding(p.in(t), &misstepv1.NoteFindingRequest{FindingId: d.CmdArgs[0].Key, Text: d.Input})
 	case "undo":
 		req := &misstepv1.UndoDecisionRequest{}
 		d.MaybeScanArgs(t, "id", &req.DecisionId)

@@ -113,6 +113,7 @@ func listing(ctx context.Context, s *coordinator.Server, n neighbours) map[strin
 var unconcerned = map[string]string{
 	"SubmitCampaign": "answers with a new id", "CheckCampaign": "is about names of the catalogue",
 	"SetVisibility": "triagers see all", "MergeFindings": "triagers see all", "SplitFinding": "triagers see all",
+	"NoteFinding":  "triagers see all",
 	"UndoDecision": "triagers see all", "ListQuotas": "names no finding",
 	"PutKnownBugs": "names no finding", "RemoveKnownBug": "names no finding",
 	"AddCatalogueEntry": "answers with ids of campaigns", "RemoveCatalogueEntry": "names no finding",

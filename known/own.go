@@ -9,6 +9,9 @@ import (
 	"misstep/signature"
 )
 
+// maxID is the length of an id, which lists show.
+const maxID = 100
+
 // ParseOwn reads a catalogue of one's own, in the form of known.yaml with the fields link, note and fixed_in; only id and matches
 // are required. No version means all. The error names the entry.
 func ParseOwn(text []byte) ([]*misstepv1.KnownBug, error) {
@@ -36,6 +39,8 @@ func Own(entries []*misstepv1.KnownBug) (Catalogue, error) {
 		switch {
 		case strings.TrimSpace(e.ID) == "" || strings.ContainsAny(e.ID, " \t\n,"):
 			return Catalogue{}, fmt.Errorf("known bug %d: expected an id without blanks and commas, got %q", i, e.ID)
+		case len(e.ID) > maxID:
+			return Catalogue{}, fmt.Errorf("known bug %d: expected an id of at most %d bytes, got %d", i, maxID, len(e.ID))
 		case c.has(e.ID):
 			return Catalogue{}, fmt.Errorf("known bug %d: the id %s is taken by an earlier entry", i, e.ID)
 		case len(p.GetMatches()) == 0:

@@ -41,6 +41,8 @@ type findingPage struct {
 	Retests       []*misstepv1.Retest
 	// Decisions about the finding and what was merged with it, newest first.
 	Decisions []*misstepv1.TriageDecision
+	// Labels of the project's own catalogue.
+	Labels []ownLabel
 	// Triage reports that the visitor may decide.
 	Triage bool
 	// Place is how a command reaches the coordinator; Bundles reports that the bundle can be had here.
@@ -80,6 +82,7 @@ func (s *Site) finding(r *http.Request) (*page, error) {
 	if f.GetSignature().GetKind() == signature.KindHang {
 		f.Hang = waitingOf(example.GetHang())
 	}
+	f.Labels = ownLabels(f.Finding)
 	f.Factors, f.Timeline = forestOf(f.GetFactors()), timelineOf(f.GetHistory())
 	var most float64
 	for _, rate := range f.GetRates() {

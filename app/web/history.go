@@ -3,13 +3,42 @@ package web
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 )
+
+// historyPage shows a finding over time.
+type historyPage struct {
+	*misstepv1.Finding
+	Timeline timeline
+}
+
+func (s *Site) history(r *http.Request) (*page, error) {
+	response, err := s.admin.GetFinding(r.Context(), &misstepv1.GetFindingRequest{FindingId: r.PathValue("id")})
+	if err != nil {
+		return nil, err
+	}
+	f := response.GetFinding()
+	h := f.GetHistory()
+	rows := [][]string{{"since", "period seconds", "hits", "trials", "low", "high"}}
+	for i, trials := range h.GetTrials() {
+		low, high := interval.Wilson(h.GetHits()[i], trials)
+		rows = append(rows, []string{
+			stamp(timestamppb.New(periodAt(h, i))), number(int(h.GetWidth().GetSeconds())), number(h.GetHits()[i]), number(trials),
+			decimal(low), decimal(high),
+		})
+	}
+	return &page{
+		template: "history", title: f.GetId() + " over time", data: historyPage{f, timelineOf(h)}, json: h, csv: rows, live: true,
+	}, nil
+}
 
 // spark is a small chart of counts by period.
 type spark struct {
@@ -76,14 +105,18 @@ func widthText(h *misstepv1.History) string {
 // each is the length of a history's periods as in "hits per day", "hits per 6 hours".
 func each(h *misstepv1.History) string { return "per " + strings.TrimPrefix(widthText(h), "1 ") }
 
+// periodAt is the time at which a period of a history begins.
+func periodAt(h *misstepv1.History, i int) time.Time {
+	return h.GetBegin().AsTime().Add(time.Duration(i) * h.GetWidth().AsDuration())
+}
+
 // periodBegin is when a period of a history begins.
 func periodBegin(h *misstepv1.History, i int) string {
-	width := h.GetWidth().AsDuration()
 	format := "2006-01-02 15:04 UTC"
-	if width >= 24*time.Hour {
+	if h.GetWidth().AsDuration() >= 24*time.Hour {
 		format = time.DateOnly
 	}
-	return h.GetBegin().AsTime().Add(time.Duration(i) * width).Format(format)
+	return periodAt(h, i).Format(format)
 }
 
 // cellsOfHistory are the cells of a history in CSV.

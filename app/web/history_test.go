@@ -69,6 +69,15 @@ func TestHistoryOnPages(t *testing.T) {
 	assert.Equal(t, 6, doc.Find("svg.timeline circle").Length(), "a day without trials has no rate")
 	assert.Equal(t, "2026-11-25 90 of 4 000 2.2 % 1.8 %–2.8 %", words(doc, "[data-part=history] tbody tr:nth-child(5)"))
 
+	link := doc.Find("[data-part=history] a").AttrOr("href", "")
+	assert.Equal(t, s.findingOf("Both")+"/history.csv", link)
+	rows, err := csv.NewReader(strings.NewReader(s.get(link).text)).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 8, "also the day without trials")
+	assert.Equal(t, []string{"since", "period seconds", "hits", "trials", "low", "high"}, rows[0])
+	assert.Equal(t, []string{"2026-11-25T00:00:00Z", "86400", "90", "4000", "0.0183417", "0.0275746"}, rows[6])
+	assert.Equal(t, 6, s.page(strings.TrimSuffix(link, ".csv")).Find("svg.timeline circle").Length())
+
 	doc = s.page("/")
 	assert.Equal(t, "Over time, per day since 2026-11-20", words(doc, "[data-part=history] h2"))
 	assert.Equal(t, "4 new findings in 3 of 7 periods of 1 day since 2026-11-20, at most 2 in one",

@@ -97,11 +97,12 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.Ser
 func (s *Site) routes() http.Handler {
 	pages := http.NewServeMux()
 	for pattern, make := range map[string]maker{
-		"GET /{$}":                  s.overview,
-		"GET /findings":             s.findings,
-		"GET /matrix":               s.matrix,
-		"GET /findings/{id}":        s.finding,
-		"GET /findings/{id}/report": s.report,
+		"GET /{$}":                   s.overview,
+		"GET /findings":              s.findings,
+		"GET /matrix":                s.matrix,
+		"GET /findings/{id}":         s.finding,
+		"GET /findings/{id}/report":  s.report,
+		"GET /findings/{id}/history": s.history,
 
 		"GET /findings/{id}/compare/{other}": s.compare,
 		"GET /samplers":                      s.samplers,
@@ -119,6 +120,9 @@ func (s *Site) routes() http.Handler {
 	for pattern, do := range map[string]action{
 		"POST /findings/{id}/merge":       s.merge,
 		"POST /findings/{id}/split":       s.split,
+		"POST /findings/{id}/note":        s.note,
+		"POST /findings/{id}/label":       s.label,
+		"POST /findings/{id}/unlabel":     s.unlabel,
 		"POST /decisions/{decision}/undo": s.undo,
 		"POST /campaigns":                 s.submit,
 		"POST /campaigns/{id}/stop":       s.stop,

@@ -175,7 +175,7 @@ func (a *audience) get(ctx context.Context, path, token string) (io.ReadCloser, 
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	response, err := a.client.Do(request) //nolint:bodyclose // the caller closes it
+	response, err := a.client.Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -125,8 +125,8 @@ func measurePages(ctx context.Context, place station.Place, runners, looks int) 
 	defer s.Close()
 	for i := range runners {
 		if _, err := s.Leases.Synchronize(ctx, &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{
-			Id: fmt.Sprintf("idle-%05d", i), Host: fmt.Sprintf("host-%03d", i/8), Slots: 1, Capabilities: []string{"sched_ext", "vm"},
-			AgentDigest: digestOf("d"),
+			Id: fmt.Sprintf("idle-%05d", i), Host: fmt.Sprintf("host-%03d", i/8), Slots: 1, AgentDigest: digestOf("d"),
+			Capabilities: []string{"sched_ext", "vm"},
 		}}); err != nil {
 			return nil, err
 		}

@@ -38,6 +38,20 @@ func (c *findingsSplit) Run(ctx context.Context, e *env) error {
 	})
 }
 
+type findingsNote struct {
+	coordinatorFlags
+	ID   string `arg:"" help:"Finding, by id or a prefix of it."`
+	Text string `arg:"" help:"The note."`
+}
+
+// Run notes.
+func (c *findingsNote) Run(ctx context.Context, e *env) error {
+	return decide(e, c.coordinatorFlags, func(st *station.Station) (*misstepv1.TriageDecision, error) {
+		r, err := st.NoteFinding(ctx, &misstepv1.NoteFindingRequest{FindingId: c.ID, Text: c.Text})
+		return r.GetDecision(), err
+	})
+}
+
 type findingsUndo struct {
 	coordinatorFlags
 	Decision uint64 `within:"[1,)" arg:"" optional:"" help:"Number of the decision (default: the last one in force)."`
@@ -92,8 +106,8 @@ func decide(e *env, f coordinatorFlags, propose func(*station.Station) (*misstep
 }
 
 func decisionText(d *misstepv1.TriageDecision) string {
-	verb := map[string]string{"merge": "merged into", "split": "split off"}[d.GetKind()]
-	text := fmt.Sprintf("%d  %s  %s %s %s", d.GetId(), d.GetMade().AsTime().Local().Format(time.DateTime), d.GetFinding(), verb,
+	verb := map[string]string{"merge": " merged into ", "split": " split off ", "note": ""}[d.GetKind()]
+	text := fmt.Sprintf("%d  %s  %s%s%s", d.GetId(), d.GetMade().AsTime().Local().Format(time.DateTime), d.GetFinding(), verb,
 		d.GetInto())
 	if d.GetReason() != "" {
 		text += ": " + d.GetReason()

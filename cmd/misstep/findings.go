@@ -21,8 +21,9 @@ type findingsCommand struct {
 
 	Merge     findingsMerge     `cmd:"" help:"Merge two findings."`
 	Split     findingsSplit     `cmd:"" help:"Split off a merged finding."`
-	Undo      findingsUndo      `cmd:"" help:"Undo a merge or split."`
-	Decisions findingsDecisions `cmd:"" help:"List merges and splits."`
+	Note      findingsNote      `cmd:"" help:"Add a note to a finding."`
+	Undo      findingsUndo      `cmd:"" help:"Undo a merge, a split or a note."`
+	Decisions findingsDecisions `cmd:"" help:"List merges, splits and notes."`
 
 	Share       findingsShare       `cmd:"" help:"Let all projects see a finding."`
 	Embargo     findingsEmbargo     `cmd:"" help:"Hide a finding until a date, except from triagers, admins and the people named."`

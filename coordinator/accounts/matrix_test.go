@@ -71,6 +71,7 @@ var letIn = map[string]string{
 	"AdminService/SetVisibility":      "ta",
 	"AdminService/MergeFindings":      "ta",
 	"AdminService/SplitFinding":       "ta",
+	"AdminService/NoteFinding":        "ta",
 	"AdminService/UndoDecision":       "ta",
 	"AdminService/ListDecisions":      "vhta",
 	"AdminService/PutKnownBugs":       "ta",

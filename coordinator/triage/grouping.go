@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -12,6 +13,7 @@ import (
 const (
 	DecisionMerge = "merge"
 	DecisionSplit = "split"
+	DecisionNote  = "note"
 )
 
 // Grouping records which findings users merged. In the zero value none are merged. Signatures are never rewritten: a grouping is
@@ -64,6 +66,11 @@ func (g Grouping) Check(d *misstepv1.TriageDecision) error {
 			return fmt.Errorf("other findings were merged into %s: split those off, or undo the merge", f)
 		}
 		return fmt.Errorf("%s is not merged: nothing was merged into it, and it was not merged into another finding", f)
+	case DecisionNote:
+		if strings.TrimSpace(d.GetReason()) == "" {
+			return errors.New("the note has no text")
+		}
+		return nil
 	}
 	return errors.New("unknown decision " + d.GetKind())
 }

@@ -3630,6 +3630,107 @@ func (x *SplitFindingResponse) GetDecision() *TriageDecision {
 	return nil
 }
 
+// NoteFindingRequest names a finding by id or by an unambiguous prefix.
+type NoteFindingRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// finding_id of the finding.
+	FindingId string `protobuf:"bytes,1,opt,name=finding_id,json=findingId,proto3" json:"finding_id,omitempty"`
+	// text of the note, at most 1 KiB.
+	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteFindingRequest) Reset() {
+	*x = NoteFindingRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteFindingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteFindingRequest) ProtoMessage() {}
+
+func (x *NoteFindingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteFindingRequest.ProtoReflect.Descriptor instead.
+func (*NoteFindingRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *NoteFindingRequest) GetFindingId() string {
+	if x != nil {
+		return x.FindingId
+	}
+	return ""
+}
+
+func (x *NoteFindingRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// NoteFindingResponse holds the note as it was recorded.
+type NoteFindingResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// decision that was recorded.
+	Decision      *TriageDecision `protobuf:"bytes,1,opt,name=decision,proto3" json:"decision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoteFindingResponse) Reset() {
+	*x = NoteFindingResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoteFindingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoteFindingResponse) ProtoMessage() {}
+
+func (x *NoteFindingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoteFindingResponse.ProtoReflect.Descriptor instead.
+func (*NoteFindingResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *NoteFindingResponse) GetDecision() *TriageDecision {
+	if x != nil {
+		return x.Decision
+	}
+	return nil
+}
+
 // UndoDecisionRequest names the decision to revoke.
 type UndoDecisionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3641,7 +3742,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3653,7 +3754,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3666,7 +3767,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -3687,7 +3788,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3699,7 +3800,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3712,7 +3813,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -3731,7 +3832,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3844,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3857,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -3770,7 +3871,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3883,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3896,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -3820,7 +3921,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3832,7 +3933,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3845,7 +3946,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -3882,7 +3983,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3894,7 +3995,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3907,7 +4008,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -3943,7 +4044,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3955,7 +4056,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3968,7 +4069,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -4034,7 +4135,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4046,7 +4147,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4059,7 +4160,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -4138,7 +4239,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4150,7 +4251,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4163,7 +4264,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -4191,7 +4292,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4203,7 +4304,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4216,7 +4317,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -4237,7 +4338,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4249,7 +4350,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4262,7 +4363,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -4283,7 +4384,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4295,7 +4396,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4308,7 +4409,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -4329,7 +4430,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4341,7 +4442,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4354,7 +4455,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -4375,7 +4476,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4387,7 +4488,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4400,7 +4501,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -4419,7 +4520,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4431,7 +4532,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4444,7 +4545,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -4460,7 +4561,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4472,7 +4573,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4485,7 +4586,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -4511,7 +4612,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[69]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4523,7 +4624,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[69]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4536,7 +4637,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -4580,7 +4681,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[70]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4592,7 +4693,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[70]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4605,7 +4706,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -4731,7 +4832,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[71]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4743,7 +4844,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[71]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4756,7 +4857,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -4777,7 +4878,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[72]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4789,7 +4890,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[72]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4802,7 +4903,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -4823,7 +4924,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[73]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4835,7 +4936,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[73]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4848,7 +4949,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -4867,7 +4968,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[74]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4879,7 +4980,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[74]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4892,7 +4993,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -4904,7 +5005,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[75]
+	mi := &file_misstep_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4916,7 +5017,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[75]
+	mi := &file_misstep_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4929,7 +5030,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -4943,7 +5044,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[76]
+	mi := &file_misstep_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4955,7 +5056,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[76]
+	mi := &file_misstep_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4968,7 +5069,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -5274,6 +5375,12 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"N\n" +
 	"\x14SplitFindingResponse\x126\n" +
+	"\bdecision\x18\x01 \x01(\v2\x1a.misstep.v1.TriageDecisionR\bdecision\"G\n" +
+	"\x12NoteFindingRequest\x12\x1d\n" +
+	"\n" +
+	"finding_id\x18\x01 \x01(\tR\tfindingId\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"M\n" +
+	"\x13NoteFindingResponse\x126\n" +
 	"\bdecision\x18\x01 \x01(\v2\x1a.misstep.v1.TriageDecisionR\bdecision\"6\n" +
 	"\x13UndoDecisionRequest\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\x04R\n" +
@@ -5364,7 +5471,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xb3\x14\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x92\x15\n" +
 	"\fAdminService\x12f\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12Y\n" +
@@ -5387,7 +5494,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"GetFinding\x12\x1d.misstep.v1.GetFindingRequest\x1a\x1e.misstep.v1.GetFindingResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12c\n" +
 	"\rSetVisibility\x12 .misstep.v1.SetVisibilityRequest\x1a!.misstep.v1.SetVisibilityResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12c\n" +
 	"\rMergeFindings\x12 .misstep.v1.MergeFindingsRequest\x1a!.misstep.v1.MergeFindingsResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
-	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
+	"\fSplitFinding\x12\x1f.misstep.v1.SplitFindingRequest\x1a .misstep.v1.SplitFindingResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12]\n" +
+	"\vNoteFinding\x12\x1e.misstep.v1.NoteFindingRequest\x1a\x1f.misstep.v1.NoteFindingResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12`\n" +
 	"\fUndoDecision\x12\x1f.misstep.v1.UndoDecisionRequest\x1a .misstep.v1.UndoDecisionResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
 	"\rListDecisions\x12 .misstep.v1.ListDecisionsRequest\x1a!.misstep.v1.ListDecisionsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12`\n" +
 	"\fPutKnownBugs\x12\x1f.misstep.v1.PutKnownBugsRequest\x1a .misstep.v1.PutKnownBugsResponse\"\r\x9a\xd2\x18\x01\x03\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12f\n" +
@@ -5412,7 +5520,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -5468,209 +5576,214 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*MergeFindingsResponse)(nil),      // 51: misstep.v1.MergeFindingsResponse
 	(*SplitFindingRequest)(nil),        // 52: misstep.v1.SplitFindingRequest
 	(*SplitFindingResponse)(nil),       // 53: misstep.v1.SplitFindingResponse
-	(*UndoDecisionRequest)(nil),        // 54: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 55: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 56: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 57: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 58: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 59: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 60: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 61: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 62: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 63: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 64: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 65: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 66: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 67: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 68: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 69: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 70: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 71: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 72: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 73: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 74: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 75: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 76: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 77: misstep.v1.ListKnownBugsResponse
-	nil,                                // 78: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 79: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 80: misstep.v1.Backlog.LeftEntry
-	nil,                                // 81: misstep.v1.Quotas.EndedEntry
-	nil,                                // 82: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 83: misstep.v1.RepeatedPair.OnlyOneEntry
-	nil,                                // 84: misstep.v1.RepeatedPair.OnlyOtherEntry
-	nil,                                // 85: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 86: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 87: misstep.v1.Jdk
-	(*Workload)(nil),                   // 88: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 89: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 90: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 91: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 92: google.protobuf.Duration
-	(*Runner)(nil),                     // 93: misstep.v1.Runner
-	(*Recipe)(nil),                     // 94: misstep.v1.Recipe
-	(*Finding)(nil),                    // 95: misstep.v1.Finding
-	(*History)(nil),                    // 96: misstep.v1.History
-	(*Reliability)(nil),                // 97: misstep.v1.Reliability
-	(*FindingRate)(nil),                // 98: misstep.v1.FindingRate
-	(Visibility)(0),                    // 99: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 100: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 101: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 102: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 103: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 104: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 105: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 106: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 107: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 108: misstep.v1.Reproducer
-	(*Bisection)(nil),                  // 109: misstep.v1.Bisection
-	(*KnownBug)(nil),                   // 110: misstep.v1.KnownBug
+	(*NoteFindingRequest)(nil),         // 54: misstep.v1.NoteFindingRequest
+	(*NoteFindingResponse)(nil),        // 55: misstep.v1.NoteFindingResponse
+	(*UndoDecisionRequest)(nil),        // 56: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 57: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 58: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 59: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 60: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 61: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 62: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 63: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 64: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 65: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 66: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 67: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 68: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 69: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 70: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 71: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 72: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 73: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 74: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 75: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 76: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 77: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 78: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 79: misstep.v1.ListKnownBugsResponse
+	nil,                                // 80: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 81: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 82: misstep.v1.Backlog.LeftEntry
+	nil,                                // 83: misstep.v1.Quotas.EndedEntry
+	nil,                                // 84: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 85: misstep.v1.RepeatedPair.OnlyOneEntry
+	nil,                                // 86: misstep.v1.RepeatedPair.OnlyOtherEntry
+	nil,                                // 87: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 88: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 89: misstep.v1.Jdk
+	(*Workload)(nil),                   // 90: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 91: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 92: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 93: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 94: google.protobuf.Duration
+	(*Runner)(nil),                     // 95: misstep.v1.Runner
+	(*Recipe)(nil),                     // 96: misstep.v1.Recipe
+	(*Finding)(nil),                    // 97: misstep.v1.Finding
+	(*History)(nil),                    // 98: misstep.v1.History
+	(*Reliability)(nil),                // 99: misstep.v1.Reliability
+	(*FindingRate)(nil),                // 100: misstep.v1.FindingRate
+	(Visibility)(0),                    // 101: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 102: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 103: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 104: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 105: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 106: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 107: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 108: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 109: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 110: misstep.v1.Reproducer
+	(*Bisection)(nil),                  // 111: misstep.v1.Bisection
+	(*KnownBug)(nil),                   // 112: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	86,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	87,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	88,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	88,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	89,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	90,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,   // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,   // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,   // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	89,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	91,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	11,  // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	11,  // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
 	10,  // 9: misstep.v1.GetCampaignResponse.combinations:type_name -> misstep.v1.TriedCombination
-	86,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	88,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,   // 11: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	89,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	89,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	78,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	90,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	91,  // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	79,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	91,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	91,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	80,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	92,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	93,  // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	81,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	14,  // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
 	12,  // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
 	13,  // 20: misstep.v1.CampaignStatus.today:type_name -> misstep.v1.DayUsage
-	92,  // 21: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	94,  // 21: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	21,  // 22: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	80,  // 23: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	89,  // 24: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
+	82,  // 23: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	91,  // 24: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
 	22,  // 25: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
-	81,  // 26: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
+	83,  // 26: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
 	22,  // 27: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
 	13,  // 28: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
 	24,  // 29: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
 	31,  // 30: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
 	34,  // 31: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
-	93,  // 32: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	89,  // 33: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	82,  // 34: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	89,  // 35: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	94,  // 36: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	89,  // 37: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	95,  // 32: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	91,  // 33: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	84,  // 34: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	91,  // 35: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	96,  // 36: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	91,  // 37: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
 	38,  // 38: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	83,  // 39: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	84,  // 40: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	85,  // 41: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	89,  // 42: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	85,  // 39: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	86,  // 40: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	87,  // 41: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	91,  // 42: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
 	31,  // 43: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	92,  // 44: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	95,  // 45: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	94,  // 44: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	97,  // 45: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
 	41,  // 46: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
 	45,  // 47: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	96,  // 48: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
-	97,  // 49: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	89,  // 50: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	89,  // 51: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	98,  // 52: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	96,  // 53: misstep.v1.Bug.history:type_name -> misstep.v1.History
-	95,  // 54: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	99,  // 55: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	89,  // 56: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	100, // 57: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	101, // 58: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	101, // 59: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	101, // 60: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	101, // 61: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	60,  // 62: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	94,  // 63: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	102, // 64: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	103, // 65: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	104, // 66: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	105, // 67: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	92,  // 68: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	71,  // 69: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	71,  // 70: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	97,  // 71: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	106, // 72: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	89,  // 73: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	89,  // 74: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	107, // 75: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	97,  // 76: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	92,  // 77: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	108, // 78: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	109, // 79: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
-	110, // 80: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	110, // 81: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	13,  // 82: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
-	35,  // 83: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	40,  // 84: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,   // 85: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,   // 86: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,   // 87: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	58,  // 88: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	15,  // 89: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	17,  // 90: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	29,  // 91: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19,  // 92: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	32,  // 93: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	25,  // 94: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
-	27,  // 95: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
-	41,  // 96: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	43,  // 97: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	46,  // 98: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	48,  // 99: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	50,  // 100: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	52,  // 101: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	54,  // 102: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	56,  // 103: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	72,  // 104: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	74,  // 105: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	76,  // 106: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	61,  // 107: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	63,  // 108: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	65,  // 109: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	67,  // 110: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	69,  // 111: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,   // 112: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,   // 113: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,   // 114: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	59,  // 115: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	16,  // 116: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	18,  // 117: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	30,  // 118: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20,  // 119: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	33,  // 120: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	26,  // 121: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
-	28,  // 122: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
-	42,  // 123: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	44,  // 124: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	47,  // 125: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	49,  // 126: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	51,  // 127: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	53,  // 128: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	55,  // 129: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	57,  // 130: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	73,  // 131: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	75,  // 132: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	77,  // 133: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	62,  // 134: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	64,  // 135: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	66,  // 136: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	68,  // 137: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	70,  // 138: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	112, // [112:139] is the sub-list for method output_type
-	85,  // [85:112] is the sub-list for method input_type
-	85,  // [85:85] is the sub-list for extension type_name
-	85,  // [85:85] is the sub-list for extension extendee
-	0,   // [0:85] is the sub-list for field type_name
+	98,  // 48: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
+	99,  // 49: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	91,  // 50: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	91,  // 51: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	100, // 52: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	98,  // 53: misstep.v1.Bug.history:type_name -> misstep.v1.History
+	97,  // 54: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	101, // 55: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	91,  // 56: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	102, // 57: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	103, // 58: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	103, // 59: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	103, // 60: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	103, // 61: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	103, // 62: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	62,  // 63: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	96,  // 64: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	104, // 65: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	105, // 66: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	106, // 67: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	107, // 68: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	94,  // 69: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	73,  // 70: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	73,  // 71: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	99,  // 72: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	108, // 73: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	91,  // 74: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	91,  // 75: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	109, // 76: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	99,  // 77: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	94,  // 78: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	110, // 79: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	111, // 80: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
+	112, // 81: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	112, // 82: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	13,  // 83: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	35,  // 84: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	40,  // 85: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 86: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 87: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 88: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	60,  // 89: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	15,  // 90: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	17,  // 91: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	29,  // 92: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19,  // 93: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	32,  // 94: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	25,  // 95: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	27,  // 96: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	41,  // 97: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	43,  // 98: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	46,  // 99: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	48,  // 100: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	50,  // 101: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	52,  // 102: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	54,  // 103: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
+	56,  // 104: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	58,  // 105: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	74,  // 106: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	76,  // 107: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	78,  // 108: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	63,  // 109: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	65,  // 110: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	67,  // 111: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	69,  // 112: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	71,  // 113: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 114: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 115: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 116: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	61,  // 117: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	16,  // 118: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	18,  // 119: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	30,  // 120: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20,  // 121: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	33,  // 122: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	26,  // 123: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	28,  // 124: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	42,  // 125: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	44,  // 126: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	47,  // 127: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	49,  // 128: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	51,  // 129: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	53,  // 130: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	55,  // 131: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
+	57,  // 132: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	59,  // 133: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	75,  // 134: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	77,  // 135: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	79,  // 136: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	64,  // 137: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	66,  // 138: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	68,  // 139: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	70,  // 140: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	72,  // 141: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	114, // [114:142] is the sub-list for method output_type
+	86,  // [86:114] is the sub-list for method input_type
+	86,  // [86:86] is the sub-list for extension type_name
+	86,  // [86:86] is the sub-list for extension extendee
+	0,   // [0:86] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -5693,7 +5806,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   85,
+			NumMessages:   87,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

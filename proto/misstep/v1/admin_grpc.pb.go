@@ -36,6 +36,7 @@ const (
 	AdminService_SetVisibility_FullMethodName      = "/misstep.v1.AdminService/SetVisibility"
 	AdminService_MergeFindings_FullMethodName      = "/misstep.v1.AdminService/MergeFindings"
 	AdminService_SplitFinding_FullMethodName       = "/misstep.v1.AdminService/SplitFinding"
+	AdminService_NoteFinding_FullMethodName        = "/misstep.v1.AdminService/NoteFinding"
 	AdminService_UndoDecision_FullMethodName       = "/misstep.v1.AdminService/UndoDecision"
 	AdminService_ListDecisions_FullMethodName      = "/misstep.v1.AdminService/ListDecisions"
 	AdminService_PutKnownBugs_FullMethodName       = "/misstep.v1.AdminService/PutKnownBugs"
@@ -133,7 +134,9 @@ type AdminServiceClient interface {
 	MergeFindings(ctx context.Context, in *MergeFindingsRequest, opts ...grpc.CallOption) (*MergeFindingsResponse, error)
 	// SplitFinding makes an alias a finding by itself again. INVALID_ARGUMENT when it is no alias.
 	SplitFinding(ctx context.Context, in *SplitFindingRequest, opts ...grpc.CallOption) (*SplitFindingResponse, error)
-	// UndoDecision revokes a merge or a split. FAILED_PRECONDITION when it was revoked before.
+	// NoteFinding records a note about a finding, which changes nothing else.
+	NoteFinding(ctx context.Context, in *NoteFindingRequest, opts ...grpc.CallOption) (*NoteFindingResponse, error)
+	// UndoDecision revokes a merge, a split or a note. FAILED_PRECONDITION when it was revoked before.
 	UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error)
 	// ListDecisions returns all decisions in the order in which they were made, revoked ones included.
 	ListDecisions(ctx context.Context, in *ListDecisionsRequest, opts ...grpc.CallOption) (*ListDecisionsResponse, error)
@@ -337,6 +340,16 @@ func (c *adminServiceClient) SplitFinding(ctx context.Context, in *SplitFindingR
 	return out, nil
 }
 
+func (c *adminServiceClient) NoteFinding(ctx context.Context, in *NoteFindingRequest, opts ...grpc.CallOption) (*NoteFindingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NoteFindingResponse)
+	err := c.cc.Invoke(ctx, AdminService_NoteFinding_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *adminServiceClient) UndoDecision(ctx context.Context, in *UndoDecisionRequest, opts ...grpc.CallOption) (*UndoDecisionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(UndoDecisionResponse)
@@ -522,7 +535,9 @@ type AdminServiceServer interface {
 	MergeFindings(context.Context, *MergeFindingsRequest) (*MergeFindingsResponse, error)
 	// SplitFinding makes an alias a finding by itself again. INVALID_ARGUMENT when it is no alias.
 	SplitFinding(context.Context, *SplitFindingRequest) (*SplitFindingResponse, error)
-	// UndoDecision revokes a merge or a split. FAILED_PRECONDITION when it was revoked before.
+	// NoteFinding records a note about a finding, which changes nothing else.
+	NoteFinding(context.Context, *NoteFindingRequest) (*NoteFindingResponse, error)
+	// UndoDecision revokes a merge, a split or a note. FAILED_PRECONDITION when it was revoked before.
 	UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error)
 	// ListDecisions returns all decisions in the order in which they were made, revoked ones included.
 	ListDecisions(context.Context, *ListDecisionsRequest) (*ListDecisionsResponse, error)
@@ -606,6 +621,9 @@ func (UnimplementedAdminServiceServer) MergeFindings(context.Context, *MergeFind
 }
 func (UnimplementedAdminServiceServer) SplitFinding(context.Context, *SplitFindingRequest) (*SplitFindingResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SplitFinding not implemented")
+}
+func (UnimplementedAdminServiceServer) NoteFinding(context.Context, *NoteFindingRequest) (*NoteFindingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method NoteFinding not implemented")
 }
 func (UnimplementedAdminServiceServer) UndoDecision(context.Context, *UndoDecisionRequest) (*UndoDecisionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method UndoDecision not implemented")
@@ -964,6 +982,24 @@ func _AdminService_SplitFinding_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_NoteFinding_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NoteFindingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).NoteFinding(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_NoteFinding_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).NoteFinding(ctx, req.(*NoteFindingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AdminService_UndoDecision_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(UndoDecisionRequest)
 	if err := dec(in); err != nil {
@@ -1218,6 +1254,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SplitFinding",
 			Handler:    _AdminService_SplitFinding_Handler,
+		},
+		{
+			MethodName: "NoteFinding",
+			Handler:    _AdminService_NoteFinding_Handler,
 		},
 		{
 			MethodName: "UndoDecision",

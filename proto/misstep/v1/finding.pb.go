@@ -449,7 +449,7 @@ type FindingVisibility struct {
 	Until *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=until,proto3" json:"until,omitempty"`
 	// people who see it besides, by the names of callers, in whatever projects they have a role.
 	People []string `protobuf:"bytes,4,rep,name=people,proto3" json:"people,omitempty"`
-	// reason in free text, at most 1 KiB.
+	// reason, or the text of a note, in free text, at most 1 KiB.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// set_by is the name of the caller who decided it.
 	SetBy string `protobuf:"bytes,6,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
@@ -623,7 +623,9 @@ type KnownBug struct {
 	// matches: the bug has every signature that one of them matches.
 	Matches []*KnownMatch `protobuf:"bytes,8,rep,name=matches,proto3" json:"matches,omitempty"`
 	// added is when the store got the entry.
-	Added         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=added,proto3" json:"added,omitempty"`
+	Added *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=added,proto3" json:"added,omitempty"`
+	// added_by is the caller who added it; empty for entries that are older than this field.
+	AddedBy       string `protobuf:"bytes,10,opt,name=added_by,json=addedBy,proto3" json:"added_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -719,6 +721,13 @@ func (x *KnownBug) GetAdded() *timestamppb.Timestamp {
 		return x.Added
 	}
 	return nil
+}
+
+func (x *KnownBug) GetAddedBy() string {
+	if x != nil {
+		return x.AddedBy
+	}
+	return ""
 }
 
 // KnownMatch is a pattern of signatures.
@@ -1165,11 +1174,12 @@ type TriageDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// id, in order of time, from 1.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// kind: "merge" makes finding, and all that were merged into it, aliases of into; "split" makes finding independent again.
+	// kind: "merge" makes finding, and all that were merged into it, aliases of into; "split" makes finding independent again; "note"
+	// only says something about finding.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// finding that is merged or split off.
+	// finding that is merged, split off or noted about.
 	Finding string `protobuf:"bytes,3,opt,name=finding,proto3" json:"finding,omitempty"`
-	// into is the finding that stays, or from which it was split.
+	// into is the finding that stays, or from which it was split; empty for a note.
 	Into string `protobuf:"bytes,4,opt,name=into,proto3" json:"into,omitempty"`
 	// reason in free text, at most 1 KiB.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1502,7 +1512,7 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\aKnownOn\x12!\n" +
 	"\x03jdk\x18\x01 \x01(\v2\x0f.misstep.v1.JdkR\x03jdk\x12\x19\n" +
 	"\bknown_as\x18\x02 \x01(\tR\aknownAs\x12\x17\n" +
-	"\aalso_as\x18\x03 \x03(\tR\x06alsoAs\"\x95\x02\n" +
+	"\aalso_as\x18\x03 \x03(\tR\x06alsoAs\"\xb0\x02\n" +
 	"\bKnownBug\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12 \n" +
@@ -1512,7 +1522,9 @@ const file_misstep_v1_finding_proto_rawDesc = "" +
 	"\bversions\x18\x06 \x03(\tR\bversions\x12\x19\n" +
 	"\bfixed_in\x18\a \x03(\tR\afixedIn\x120\n" +
 	"\amatches\x18\b \x03(\v2\x16.misstep.v1.KnownMatchR\amatches\x120\n" +
-	"\x05added\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05added\"6\n" +
+	"\x05added\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05added\x12\x19\n" +
+	"\badded_by\x18\n" +
+	" \x01(\tR\aaddedBy\"6\n" +
 	"\n" +
 	"KnownMatch\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
