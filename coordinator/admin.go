@@ -168,6 +168,7 @@ func (s *Server) ListRunners(ctx context.Context, _ *misstepv1.ListRunnersReques
 	}
 	for _, r := range resp.GetRunners() {
 		r.SetAside, r.Repeated = s.trust.reason(r.GetOwner()), s.trust.repeated(r.GetOwner())
+		r.Draining = s.drained.of(store.Holder(r.GetOwner(), r.GetRunner().GetId()))
 	}
 	return resp, nil
 }
@@ -284,7 +285,7 @@ func only[T any](all []T, what, prefix string, id func(T) string) (T, error) {
 		return none, status.Errorf(codes.NotFound, "no %s has the id %q; `misstep %s` shows the ids", what, clip(prefix),
 			map[string]string{
 				"campaign": "campaign list", "finding": "findings list --by finding", "reproduction": "reproduce list",
-				"schedule": "schedule list",
+				"schedule": "schedule list", "runner": "runners",
 			}[what])
 	case n > 1:
 		return none, status.Errorf(codes.InvalidArgument, "%d %s ids start with %q, give more of it", n, what, clip(prefix))

@@ -34,7 +34,7 @@ func coordinators(tx store.Tx) (*misstepv1.Coordinators, error) {
 // recover extends the leases after a time in which nobody served them: runners could not renew what they hold. It does nothing when
 // another coordinator was there; runners that lost theirs have called it.
 func (s *Server) recover(tx store.Tx, now time.Time) error {
-	if err := errors.Join(s.trust.load(tx), s.trust.loadPairs(tx), s.quotas.load(tx)); err != nil {
+	if err := errors.Join(s.trust.load(tx), s.trust.loadPairs(tx), s.quotas.load(tx), s.drained.load(tx)); err != nil {
 		return err
 	}
 	if s.config.Shared {

@@ -30,7 +30,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	runner := s.reporterOf(ctx, req.GetRunner())
 	me := runner.holder()
 	ctx = logctx.With(ctx, slog.String("runner", me))
-	drain, called := s.isDraining(), s.config.Clock()
+	called := s.config.Clock()
 	var (
 		desired   []*store.Lease
 		granted   []*store.Lease
@@ -40,10 +40,11 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		dropped   map[string]int // by reason
 		compared  []heard
 		now       time.Time
+		drain     bool
 	)
 	reports := s.judge(runner, req)
 	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
-		now = at
+		now, drain = at, s.isDraining() || s.drained.of(me) != nil
 		desired, granted, results, withdrawn, dropped = nil, nil, nil, nil, map[string]int{}
 		compared = nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))

@@ -106,6 +106,7 @@ type Server struct {
 	// repeating decides which trials are run once more.
 	repeating repeating
 	quotas    quotaTable
+	drained   drainedTable
 	// expansions of the campaigns that runners work on.
 	expansions expansions
 	// random guards the source of ids.
@@ -272,8 +273,8 @@ func (s *Server) Tick(ctx context.Context) error {
 			if fleet, err = s.tell(tx, now); err != nil {
 				return err
 			}
-			// Another coordinator may have set an owner aside, or trusts it again, or got another quota.
-			err = errors.Join(s.trust.load(tx), s.quotas.load(tx))
+			// Another coordinator may have set an owner aside, or trusts it again, or got another quota, or drains a runner.
+			err = errors.Join(s.trust.load(tx), s.quotas.load(tx), s.drained.load(tx))
 		}
 		return err
 	})

@@ -74,3 +74,10 @@ func (s *Site) trust(ctx context.Context, r *http.Request) (string, error) {
 	_, err := s.admin.TrustOwner(ctx, &misstepv1.TrustOwnerRequest{Owner: r.PostFormValue("owner")})
 	return "/fleet", err
 }
+
+func (s *Site) drain(ctx context.Context, r *http.Request) (string, error) {
+	_, err := s.admin.DrainRunner(ctx, &misstepv1.DrainRunnerRequest{
+		RunnerId: r.PostFormValue("runner"), Owner: r.PostFormValue("owner"), Undo: r.PostFormValue("undo") != "",
+	})
+	return "/fleet", err
+}

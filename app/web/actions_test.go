@@ -87,7 +87,8 @@ func TestRolesOfActions(t *testing.T) {
 	viewer, viewersSecret := as(misstepv1.Role_ROLE_VIEWER)
 	admin, adminsSecret := as(misstepv1.Role_ROLE_ADMIN)
 	for _, path := range []string{
-		"/findings/F1/merge", "/findings/F1/split", "/findings/F1/note", "/findings/F1/label", "/findings/F1/unlabel", "/decisions/1/undo", "/campaigns/C1/stop", "/owners/trust", "/campaigns",
+		"/findings/F1/merge", "/findings/F1/split", "/findings/F1/note", "/findings/F1/label", "/findings/F1/unlabel", "/decisions/1/undo", "/campaigns/C1/stop", "/owners/trust", "/runners/drain",
+		"/campaigns",
 	} {
 		refused := viewer.post(path, url.Values{"csrf": {viewersSecret}})
 		assert.Equal(t, http.StatusForbidden, refused.code, path)
@@ -103,6 +104,40 @@ func TestRolesOfActions(t *testing.T) {
 	assert.Contains(t, words(doc, "main"), "StopCampaign")
 	assert.Contains(t, words(doc, "main"), "PERMISSION_DENIED", "what the viewer tried")
 	assert.Equal(t, http.StatusConflict, newScene(t).get("/people").code, "nobody is asked there")
+}
+
+// An admin drains a runner on the page of the fleet, and takes it back.
+func TestDrain(t *testing.T) {
+	s := newScene(t, func(o *web.Options) { o.Writable = true })
+	call := func() *misstepv1.SynchronizeResponse {
+		r, err := s.st.Leases.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{
+			Runner: &misstepv1.Runner{Id: "r1", Host: evil, Slots: 1},
+		})
+		require.NoError(t, err)
+		return r
+	}
+	require.False(t, call().GetDrain())
+	b := s.browser()
+	send := func() *goquery.Document {
+		t.Helper()
+		doc := b.page("/fleet")
+		form := doc.Find("form[action$=drain]")
+		values := url.Values{}
+		form.Find("input").Each(func(_ int, i *goquery.Selection) { values.Set(i.AttrOr("name", ""), i.AttrOr("value", "")) })
+		a := b.post(form.AttrOr("action", ""), values)
+		require.Equal(t, http.StatusSeeOther, a.code, a.text)
+		return b.page("/fleet")
+	}
+	doc := send()
+	assert.Regexp(t, `draining local, \d+ s ago Do not drain`, words(doc, "tbody td:nth-child(2)"))
+	assert.True(t, call().GetDrain())
+	assert.Contains(t, s.get("/fleet.csv").text, "draining")
+	send()
+	assert.False(t, call().GetDrain())
+	gone := b.post("/runners/drain", url.Values{"csrf": {csrf(doc)}, "runner": {"r2"}})
+	assert.Equal(t, http.StatusNotFound, gone.code)
+	assert.Contains(t, gone.text, "misstep runners")
+	assert.Zero(t, newScene(t).page("/fleet").Find("form").Length(), "these pages change nothing")
 }
 
 func TestCampaignPage(t *testing.T) {

@@ -42,6 +42,8 @@ func TestInABrowser(t *testing.T) {
 		{"without scripts", useWithoutScripts},
 		{"download", downloadABundle},
 		{"merge and undo", mergeAndUndo},
+		{"note, label and compare", noteAndLabel},
+		{"drain", drainARunner},
 		{"new campaign", typeACampaign},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s.in(t), openTab(t, b, s)) })
@@ -201,6 +203,44 @@ func mergeAndUndo(t *testing.T, s *scene, tab *browser.Tab) {
 	assert.Equal(t, http.StatusOK, tab.Follow(chromedp.Click(chromedp.CSS("form[action$=undo] button"))))
 	assert.Equal(t, from, tab.At())
 	assert.Contains(t, decided(), "undone")
+}
+
+// A triager writes down what was found out, labels a finding, takes both back, and looks in what it differs from another one.
+func noteAndLabel(t *testing.T, s *scene, tab *browser.Tab) {
+	page := s.findingOf("Both")
+	tab.Visit(page)
+	decided := func() string {
+		return browser.Eval[string](tab, `document.querySelector("[data-part=decisions]").textContent`)
+	}
+	assert.Equal(t, http.StatusOK, tab.Follow(
+		chromedp.SendKeys(chromedp.CSS("input[name=text]"), evil), chromedp.Click(chromedp.CSS("form[action$=note] button"))))
+	assert.Equal(t, page, tab.At())
+	assert.Contains(t, decided(), evil)
+	assert.Equal(t, http.StatusOK, tab.Follow(
+		chromedp.SendKeys(chromedp.CSS("form[action$=label] input[name=bug]"), "OWN-1"),
+		chromedp.Click(chromedp.CSS("form[action$=label] button"))))
+	assert.Contains(t, decided(), "Known as OWN-1")
+	examine(t, tab, "labelled")
+	tab.Emulate(browser.Desktop)
+	assert.Equal(t, http.StatusOK, tab.Follow(chromedp.Click(chromedp.CSS("form[action$=unlabel] button"))))
+	assert.NotContains(t, decided(), "OWN-1")
+	assert.Equal(t, http.StatusOK, tab.Follow(chromedp.Click(chromedp.CSS("form[action$=undo] button"))))
+	assert.Contains(t, decided(), "undone")
+	assert.Equal(t, http.StatusOK, tab.Follow(chromedp.Click(chromedp.CSS(`a[href*="/compare/"]`))))
+	assert.Contains(t, tab.At(), page+"/compare/F")
+}
+
+func drainARunner(t *testing.T, s *scene, tab *browser.Tab) {
+	_, err := s.st.Leases.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "drained", Slots: 1}})
+	require.NoError(t, err)
+	tab.Visit("/fleet")
+	const button = `form[action$=drain]:has(input[value=drained]) button`
+	assert.Equal(t, http.StatusOK, tab.Follow(chromedp.Click(chromedp.CSS(button))))
+	assert.Contains(t, browser.Eval[string](tab, `document.querySelector("tbody").textContent`), "draining")
+	examine(t, tab, "draining")
+	tab.Emulate(browser.Desktop)
+	assert.Equal(t, http.StatusOK, tab.Follow(chromedp.Click(chromedp.CSS(button))))
+	assert.NotContains(t, browser.Eval[string](tab, `document.querySelector("tbody").textContent`), "draining")
 }
 
 // A page shows what changed without being loaded again, and leaves alone whoever asked for a pause.

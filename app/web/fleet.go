@@ -13,8 +13,8 @@ type fleetPage struct {
 	Now     time.Time
 	Sum     fleetSum
 	Runners []*misstepv1.RunnerStatus
-	// Trust reports that the visitor may trust owners again.
-	Trust bool
+	// Admin reports that the visitor may drain runners, and trust owners again.
+	Admin bool
 }
 
 // State of a runner in a word.
@@ -22,6 +22,8 @@ func (fleetPage) State(r *misstepv1.RunnerStatus) string {
 	switch {
 	case r.GetSetAside() != "":
 		return "set aside"
+	case r.GetDraining() != nil:
+		return "draining"
 	case r.GetNotReady() != "":
 		return "not ready"
 	}
@@ -35,7 +37,7 @@ func (s *Site) fleet(r *http.Request) (*page, error) {
 	}
 	p := fleetPage{
 		Now: s.Clock(), Sum: sumOf(all.GetRunners()), Runners: all.GetRunners(),
-		Trust: visitOf(r.Context()).may(misstepv1.Role_ROLE_ADMIN),
+		Admin: visitOf(r.Context()).may(misstepv1.Role_ROLE_ADMIN),
 	}
 	rows := [][]string{{
 		"runner", "host", "owner", "state", "why", "slots", "running", "capabilities", "agent", "last call",

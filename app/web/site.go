@@ -127,6 +127,7 @@ func (s *Site) routes() http.Handler {
 		"POST /campaigns":                 s.submit,
 		"POST /campaigns/{id}/stop":       s.stop,
 		"POST /owners/trust":              s.trust,
+		"POST /runners/drain":             s.drain,
 	} {
 		pages.Handle(pattern, s.act(do))
 	}

@@ -15,7 +15,34 @@ import (
 
 type runnersCommand struct {
 	List  runnersList  `cmd:"" default:"withargs" help:"List the runners that call a coordinator, and why one takes no work."`
+	Drain runnersDrain `cmd:"" help:"Ask a runner to finish what it holds, to take nothing new and to exit."`
 	Trust runnersTrust `cmd:"" help:"Give leases again to an owner whose runners were set aside."`
+}
+
+type runnersDrain struct {
+	coordinatorFlags
+	Runner string `arg:"" help:"Runner, by id or a prefix of it."`
+	Owner  string `help:"Its owner, where others have runners whose ids begin alike." placeholder:"OWNER"`
+	Undo   bool   `help:"Take it back, unless it has exited."`
+}
+
+// Run drains.
+func (c *runnersDrain) Run(ctx context.Context, e *env) error {
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	r, err := st.DrainRunner(ctx, &misstepv1.DrainRunnerRequest{RunnerId: c.Runner, Owner: c.Owner, Undo: c.Undo})
+	if err != nil {
+		return err
+	}
+	does := "finishes what it holds, and exits"
+	if c.Undo {
+		does = "takes work again"
+	}
+	fmt.Fprintf(e.stdout, "%s %s\n", r.GetRunnerId(), does)
+	return nil
 }
 
 type runnersTrust struct {
@@ -93,6 +120,9 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 		state := "ready"
 		if why := s.GetNotReady(); why != "" {
 			state = "no new work: " + why
+		}
+		if s.GetDraining() != nil {
+			state = "draining"
 		}
 		if why := s.GetSetAside(); why != "" {
 			state = "set aside" // the reason is below the table

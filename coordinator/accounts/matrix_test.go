@@ -63,6 +63,7 @@ var letIn = map[string]string{
 	"AdminService/ListRunners":        "vhta",
 	"AdminService/GetBacklog":         "vhta",
 	"AdminService/TrustOwner":         "a",
+	"AdminService/DrainRunner":        "a",
 	"AdminService/SetQuota":           "a",
 	"AdminService/ListQuotas":         "vhta",
 	"AdminService/ListFindings":       "vhta",

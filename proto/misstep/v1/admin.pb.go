@@ -2097,7 +2097,9 @@ type RunnerStatus struct {
 	// set_aside says in what its owner disagrees with others beyond chance, so that it gets no leases; empty when it gets some.
 	SetAside string `protobuf:"bytes,6,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
 	// repeated is the number of trials that its owner and another one both ran, lately or since the owner is trusted again.
-	Repeated      uint64 `protobuf:"varint,7,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	Repeated uint64 `protobuf:"varint,7,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	// draining says who drains it; absent when nobody does.
+	Draining      *DrainedRunner `protobuf:"bytes,8,opt,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2181,6 +2183,224 @@ func (x *RunnerStatus) GetRepeated() uint64 {
 	return 0
 }
 
+func (x *RunnerStatus) GetDraining() *DrainedRunner {
+	if x != nil {
+		return x.Draining
+	}
+	return nil
+}
+
+// DrainedRunner is who drains a runner, and since when.
+type DrainedRunner struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// by is the caller who asked for it.
+	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// at is when.
+	At            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainedRunner) Reset() {
+	*x = DrainedRunner{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainedRunner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainedRunner) ProtoMessage() {}
+
+func (x *DrainedRunner) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainedRunner.ProtoReflect.Descriptor instead.
+func (*DrainedRunner) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DrainedRunner) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *DrainedRunner) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// DrainedRunners are the runners that are to exit; the store keeps them.
+type DrainedRunners struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// by_holder has each of them, by the name under which its leases are stored.
+	ByHolder      map[string]*DrainedRunner `protobuf:"bytes,1,rep,name=by_holder,json=byHolder,proto3" json:"by_holder,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainedRunners) Reset() {
+	*x = DrainedRunners{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainedRunners) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainedRunners) ProtoMessage() {}
+
+func (x *DrainedRunners) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainedRunners.ProtoReflect.Descriptor instead.
+func (*DrainedRunners) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *DrainedRunners) GetByHolder() map[string]*DrainedRunner {
+	if x != nil {
+		return x.ByHolder
+	}
+	return nil
+}
+
+// DrainRunnerRequest names a runner that calls.
+type DrainRunnerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// runner_id or an unambiguous prefix of it.
+	RunnerId string `protobuf:"bytes,1,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
+	// owner as RunnerStatus has it; empty stands for any.
+	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// undo takes it back.
+	Undo          bool `protobuf:"varint,3,opt,name=undo,proto3" json:"undo,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainRunnerRequest) Reset() {
+	*x = DrainRunnerRequest{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainRunnerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainRunnerRequest) ProtoMessage() {}
+
+func (x *DrainRunnerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainRunnerRequest.ProtoReflect.Descriptor instead.
+func (*DrainRunnerRequest) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *DrainRunnerRequest) GetRunnerId() string {
+	if x != nil {
+		return x.RunnerId
+	}
+	return ""
+}
+
+func (x *DrainRunnerRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *DrainRunnerRequest) GetUndo() bool {
+	if x != nil {
+		return x.Undo
+	}
+	return false
+}
+
+// DrainRunnerResponse names the runner.
+type DrainRunnerResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// runner_id in full.
+	RunnerId      string `protobuf:"bytes,1,opt,name=runner_id,json=runnerId,proto3" json:"runner_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainRunnerResponse) Reset() {
+	*x = DrainRunnerResponse{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainRunnerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainRunnerResponse) ProtoMessage() {}
+
+func (x *DrainRunnerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainRunnerResponse.ProtoReflect.Descriptor instead.
+func (*DrainRunnerResponse) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *DrainRunnerResponse) GetRunnerId() string {
+	if x != nil {
+		return x.RunnerId
+	}
+	return ""
+}
+
 // TrustOwnerRequest names an owner of runners.
 type TrustOwnerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2192,7 +2412,7 @@ type TrustOwnerRequest struct {
 
 func (x *TrustOwnerRequest) Reset() {
 	*x = TrustOwnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2204,7 +2424,7 @@ func (x *TrustOwnerRequest) String() string {
 func (*TrustOwnerRequest) ProtoMessage() {}
 
 func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2217,7 +2437,7 @@ func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
 func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TrustOwnerRequest) GetOwner() string {
@@ -2236,7 +2456,7 @@ type TrustOwnerResponse struct {
 
 func (x *TrustOwnerResponse) Reset() {
 	*x = TrustOwnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2468,7 @@ func (x *TrustOwnerResponse) String() string {
 func (*TrustOwnerResponse) ProtoMessage() {}
 
 func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2481,7 @@ func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
 func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 // SetAside are the owners of runners that get no leases; the store keeps them.
@@ -2275,7 +2495,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2507,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2520,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
@@ -2323,7 +2543,7 @@ type OwnerSetAside struct {
 
 func (x *OwnerSetAside) Reset() {
 	*x = OwnerSetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2335,7 +2555,7 @@ func (x *OwnerSetAside) String() string {
 func (*OwnerSetAside) ProtoMessage() {}
 
 func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2348,7 +2568,7 @@ func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
 func (*OwnerSetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OwnerSetAside) GetReason() string {
@@ -2388,7 +2608,7 @@ type Repetition struct {
 
 func (x *Repetition) Reset() {
 	*x = Repetition{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2620,7 @@ func (x *Repetition) String() string {
 func (*Repetition) ProtoMessage() {}
 
 func (x *Repetition) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2633,7 @@ func (x *Repetition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repetition.ProtoReflect.Descriptor instead.
 func (*Repetition) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Repetition) GetRecipe() *Recipe {
@@ -2476,7 +2696,7 @@ type RepeatedPairs struct {
 
 func (x *RepeatedPairs) Reset() {
 	*x = RepeatedPairs{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +2708,7 @@ func (x *RepeatedPairs) String() string {
 func (*RepeatedPairs) ProtoMessage() {}
 
 func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +2721,7 @@ func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPairs.ProtoReflect.Descriptor instead.
 func (*RepeatedPairs) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RepeatedPairs) GetPairs() []*RepeatedPair {
@@ -2530,7 +2750,7 @@ type RepeatedPair struct {
 
 func (x *RepeatedPair) Reset() {
 	*x = RepeatedPair{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2762,7 @@ func (x *RepeatedPair) String() string {
 func (*RepeatedPair) ProtoMessage() {}
 
 func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2775,7 @@ func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPair.ProtoReflect.Descriptor instead.
 func (*RepeatedPair) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RepeatedPair) GetOne() string {
@@ -2604,7 +2824,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2616,7 +2836,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2629,7 +2849,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -2652,7 +2872,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2664,7 +2884,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2677,7 +2897,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -2732,7 +2952,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2964,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +2977,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -2866,7 +3086,7 @@ type ListFindingsResponse struct {
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +3098,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +3111,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -2926,7 +3146,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2938,7 +3158,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2951,7 +3171,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -2978,7 +3198,7 @@ type ListBugsResponse struct {
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +3210,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +3223,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -3070,7 +3290,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3302,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3315,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Bug) GetId() string {
@@ -3202,7 +3422,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3214,7 +3434,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3227,7 +3447,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -3255,7 +3475,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +3487,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +3500,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -3310,7 +3530,7 @@ type SetVisibilityRequest struct {
 
 func (x *SetVisibilityRequest) Reset() {
 	*x = SetVisibilityRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3322,7 +3542,7 @@ func (x *SetVisibilityRequest) String() string {
 func (*SetVisibilityRequest) ProtoMessage() {}
 
 func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3335,7 +3555,7 @@ func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SetVisibilityRequest) GetFindingId() string {
@@ -3384,7 +3604,7 @@ type SetVisibilityResponse struct {
 
 func (x *SetVisibilityResponse) Reset() {
 	*x = SetVisibilityResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +3616,7 @@ func (x *SetVisibilityResponse) String() string {
 func (*SetVisibilityResponse) ProtoMessage() {}
 
 func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +3629,7 @@ func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
@@ -3434,7 +3654,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3666,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3679,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -3494,7 +3714,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3506,7 +3726,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3519,7 +3739,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -3542,7 +3762,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3554,7 +3774,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3567,7 +3787,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -3595,7 +3815,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3827,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3840,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -3643,7 +3863,7 @@ type NoteFindingRequest struct {
 
 func (x *NoteFindingRequest) Reset() {
 	*x = NoteFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3655,7 +3875,7 @@ func (x *NoteFindingRequest) String() string {
 func (*NoteFindingRequest) ProtoMessage() {}
 
 func (x *NoteFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3668,7 +3888,7 @@ func (x *NoteFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteFindingRequest.ProtoReflect.Descriptor instead.
 func (*NoteFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *NoteFindingRequest) GetFindingId() string {
@@ -3696,7 +3916,7 @@ type NoteFindingResponse struct {
 
 func (x *NoteFindingResponse) Reset() {
 	*x = NoteFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3708,7 +3928,7 @@ func (x *NoteFindingResponse) String() string {
 func (*NoteFindingResponse) ProtoMessage() {}
 
 func (x *NoteFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3721,7 +3941,7 @@ func (x *NoteFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteFindingResponse.ProtoReflect.Descriptor instead.
 func (*NoteFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NoteFindingResponse) GetDecision() *TriageDecision {
@@ -3742,7 +3962,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3754,7 +3974,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3767,7 +3987,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -3788,7 +4008,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3800,7 +4020,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3813,7 +4033,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -3832,7 +4052,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3844,7 +4064,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3857,7 +4077,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -3871,7 +4091,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3883,7 +4103,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +4116,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -3921,7 +4141,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3933,7 +4153,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3946,7 +4166,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -3983,7 +4203,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3995,7 +4215,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4008,7 +4228,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -4044,7 +4264,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4056,7 +4276,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4069,7 +4289,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -4135,7 +4355,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4147,7 +4367,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4160,7 +4380,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -4239,7 +4459,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4251,7 +4471,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4264,7 +4484,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -4292,7 +4512,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4304,7 +4524,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4317,7 +4537,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -4338,7 +4558,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4350,7 +4570,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4363,7 +4583,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -4384,7 +4604,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4396,7 +4616,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4409,7 +4629,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -4430,7 +4650,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4442,7 +4662,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4455,7 +4675,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -4476,7 +4696,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4488,7 +4708,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4501,7 +4721,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -4520,7 +4740,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[69]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4752,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[69]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4765,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -4561,7 +4781,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[70]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4573,7 +4793,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[70]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4586,7 +4806,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -4612,7 +4832,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[71]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4624,7 +4844,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[71]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4637,7 +4857,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -4681,7 +4901,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[72]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4693,7 +4913,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[72]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4706,7 +4926,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -4832,7 +5052,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[73]
+	mi := &file_misstep_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +5064,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[73]
+	mi := &file_misstep_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +5077,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -4878,7 +5098,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[74]
+	mi := &file_misstep_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4890,7 +5110,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[74]
+	mi := &file_misstep_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4903,7 +5123,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -4924,7 +5144,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[75]
+	mi := &file_misstep_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4936,7 +5156,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[75]
+	mi := &file_misstep_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4949,7 +5169,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -4968,7 +5188,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[76]
+	mi := &file_misstep_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4980,7 +5200,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[76]
+	mi := &file_misstep_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4993,7 +5213,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -5005,7 +5225,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[77]
+	mi := &file_misstep_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5017,7 +5237,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[77]
+	mi := &file_misstep_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5030,7 +5250,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -5044,7 +5264,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[78]
+	mi := &file_misstep_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5056,7 +5276,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[78]
+	mi := &file_misstep_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5069,7 +5289,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -5247,7 +5467,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x12ListRunnersRequest\"|\n" +
 	"\x13ListRunnersResponse\x122\n" +
 	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\x121\n" +
-	"\tset_aside\x18\x02 \x01(\v2\x14.misstep.v1.SetAsideR\bsetAside\"\xf9\x01\n" +
+	"\tset_aside\x18\x02 \x01(\v2\x14.misstep.v1.SetAsideR\bsetAside\"\xb0\x02\n" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
@@ -5255,7 +5475,22 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\tnot_ready\x18\x04 \x01(\tR\bnotReady\x12\x14\n" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x1b\n" +
 	"\tset_aside\x18\x06 \x01(\tR\bsetAside\x12\x1a\n" +
-	"\brepeated\x18\a \x01(\x04R\brepeated\")\n" +
+	"\brepeated\x18\a \x01(\x04R\brepeated\x125\n" +
+	"\bdraining\x18\b \x01(\v2\x19.misstep.v1.DrainedRunnerR\bdraining\"K\n" +
+	"\rDrainedRunner\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xaf\x01\n" +
+	"\x0eDrainedRunners\x12E\n" +
+	"\tby_holder\x18\x01 \x03(\v2(.misstep.v1.DrainedRunners.ByHolderEntryR\bbyHolder\x1aV\n" +
+	"\rByHolderEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.misstep.v1.DrainedRunnerR\x05value:\x028\x01\"[\n" +
+	"\x12DrainRunnerRequest\x12\x1b\n" +
+	"\trunner_id\x18\x01 \x01(\tR\brunnerId\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04undo\x18\x03 \x01(\bR\x04undo\"2\n" +
+	"\x13DrainRunnerResponse\x12\x1b\n" +
+	"\trunner_id\x18\x01 \x01(\tR\brunnerId\")\n" +
 	"\x11TrustOwnerRequest\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\"\x14\n" +
 	"\x12TrustOwnerResponse\"\x9f\x01\n" +
@@ -5471,7 +5706,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x1aCAMPAIGN_STATE_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16CAMPAIGN_STATE_RUNNING\x10\x01\x12\x17\n" +
 	"\x13CAMPAIGN_STATE_DONE\x10\x02\x12\x1a\n" +
-	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\x92\x15\n" +
+	"\x16CAMPAIGN_STATE_STOPPED\x10\x032\xed\x15\n" +
 	"\fAdminService\x12f\n" +
 	"\x0eSubmitCampaign\x12!.misstep.v1.SubmitCampaignRequest\x1a\".misstep.v1.SubmitCampaignResponse\"\r\x9a\xd2\x18\x01\x02\xa0\xd2\x18\x01\xa8\xd2\x18\x01\x12_\n" +
 	"\rListCampaigns\x12 .misstep.v1.ListCampaignsRequest\x1a!.misstep.v1.ListCampaignsResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12Y\n" +
@@ -5484,7 +5719,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\n" +
 	"GetBacklog\x12\x1d.misstep.v1.GetBacklogRequest\x1a\x1e.misstep.v1.GetBacklogResponse\"\x05\x9a\xd2\x18\x01\x01\x12V\n" +
 	"\n" +
-	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12P\n" +
+	"TrustOwner\x12\x1d.misstep.v1.TrustOwnerRequest\x1a\x1e.misstep.v1.TrustOwnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12Y\n" +
+	"\vDrainRunner\x12\x1e.misstep.v1.DrainRunnerRequest\x1a\x1f.misstep.v1.DrainRunnerResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12P\n" +
 	"\bSetQuota\x12\x1b.misstep.v1.SetQuotaRequest\x1a\x1c.misstep.v1.SetQuotaResponse\"\t\x9a\xd2\x18\x01\x05\xa8\xd2\x18\x01\x12V\n" +
 	"\n" +
 	"ListQuotas\x12\x1d.misstep.v1.ListQuotasRequest\x1a\x1e.misstep.v1.ListQuotasResponse\"\t\x9a\xd2\x18\x01\x01\xa0\xd2\x18\x01\x12\\\n" +
@@ -5520,7 +5756,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 92)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -5554,236 +5790,247 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*ListRunnersRequest)(nil),         // 29: misstep.v1.ListRunnersRequest
 	(*ListRunnersResponse)(nil),        // 30: misstep.v1.ListRunnersResponse
 	(*RunnerStatus)(nil),               // 31: misstep.v1.RunnerStatus
-	(*TrustOwnerRequest)(nil),          // 32: misstep.v1.TrustOwnerRequest
-	(*TrustOwnerResponse)(nil),         // 33: misstep.v1.TrustOwnerResponse
-	(*SetAside)(nil),                   // 34: misstep.v1.SetAside
-	(*OwnerSetAside)(nil),              // 35: misstep.v1.OwnerSetAside
-	(*Repetition)(nil),                 // 36: misstep.v1.Repetition
-	(*RepeatedPairs)(nil),              // 37: misstep.v1.RepeatedPairs
-	(*RepeatedPair)(nil),               // 38: misstep.v1.RepeatedPair
-	(*Coordinators)(nil),               // 39: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 40: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 41: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 42: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 43: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 44: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 45: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 46: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 47: misstep.v1.GetFindingResponse
-	(*SetVisibilityRequest)(nil),       // 48: misstep.v1.SetVisibilityRequest
-	(*SetVisibilityResponse)(nil),      // 49: misstep.v1.SetVisibilityResponse
-	(*MergeFindingsRequest)(nil),       // 50: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 51: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 52: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 53: misstep.v1.SplitFindingResponse
-	(*NoteFindingRequest)(nil),         // 54: misstep.v1.NoteFindingRequest
-	(*NoteFindingResponse)(nil),        // 55: misstep.v1.NoteFindingResponse
-	(*UndoDecisionRequest)(nil),        // 56: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 57: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 58: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 59: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 60: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 61: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 62: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 63: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 64: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 65: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 66: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 67: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 68: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 69: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 70: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 71: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 72: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 73: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 74: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 75: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 76: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 77: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 78: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 79: misstep.v1.ListKnownBugsResponse
-	nil,                                // 80: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 81: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 82: misstep.v1.Backlog.LeftEntry
-	nil,                                // 83: misstep.v1.Quotas.EndedEntry
-	nil,                                // 84: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 85: misstep.v1.RepeatedPair.OnlyOneEntry
-	nil,                                // 86: misstep.v1.RepeatedPair.OnlyOtherEntry
-	nil,                                // 87: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 88: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 89: misstep.v1.Jdk
-	(*Workload)(nil),                   // 90: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 91: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 92: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 93: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 94: google.protobuf.Duration
-	(*Runner)(nil),                     // 95: misstep.v1.Runner
-	(*Recipe)(nil),                     // 96: misstep.v1.Recipe
-	(*Finding)(nil),                    // 97: misstep.v1.Finding
-	(*History)(nil),                    // 98: misstep.v1.History
-	(*Reliability)(nil),                // 99: misstep.v1.Reliability
-	(*FindingRate)(nil),                // 100: misstep.v1.FindingRate
-	(Visibility)(0),                    // 101: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 102: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 103: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 104: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 105: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 106: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 107: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 108: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 109: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 110: misstep.v1.Reproducer
-	(*Bisection)(nil),                  // 111: misstep.v1.Bisection
-	(*KnownBug)(nil),                   // 112: misstep.v1.KnownBug
+	(*DrainedRunner)(nil),              // 32: misstep.v1.DrainedRunner
+	(*DrainedRunners)(nil),             // 33: misstep.v1.DrainedRunners
+	(*DrainRunnerRequest)(nil),         // 34: misstep.v1.DrainRunnerRequest
+	(*DrainRunnerResponse)(nil),        // 35: misstep.v1.DrainRunnerResponse
+	(*TrustOwnerRequest)(nil),          // 36: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 37: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 38: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 39: misstep.v1.OwnerSetAside
+	(*Repetition)(nil),                 // 40: misstep.v1.Repetition
+	(*RepeatedPairs)(nil),              // 41: misstep.v1.RepeatedPairs
+	(*RepeatedPair)(nil),               // 42: misstep.v1.RepeatedPair
+	(*Coordinators)(nil),               // 43: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 44: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 45: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 46: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 47: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 48: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 49: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 50: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 51: misstep.v1.GetFindingResponse
+	(*SetVisibilityRequest)(nil),       // 52: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 53: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 54: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 55: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 56: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 57: misstep.v1.SplitFindingResponse
+	(*NoteFindingRequest)(nil),         // 58: misstep.v1.NoteFindingRequest
+	(*NoteFindingResponse)(nil),        // 59: misstep.v1.NoteFindingResponse
+	(*UndoDecisionRequest)(nil),        // 60: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 61: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 62: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 63: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 64: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 65: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 66: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 67: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 68: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 69: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 70: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 71: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 72: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 73: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 74: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 75: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 76: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 77: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 78: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 79: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 80: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 81: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 82: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 83: misstep.v1.ListKnownBugsResponse
+	nil,                                // 84: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 85: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 86: misstep.v1.Backlog.LeftEntry
+	nil,                                // 87: misstep.v1.Quotas.EndedEntry
+	nil,                                // 88: misstep.v1.DrainedRunners.ByHolderEntry
+	nil,                                // 89: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 90: misstep.v1.RepeatedPair.OnlyOneEntry
+	nil,                                // 91: misstep.v1.RepeatedPair.OnlyOtherEntry
+	nil,                                // 92: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 93: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 94: misstep.v1.Jdk
+	(*Workload)(nil),                   // 95: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 96: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 97: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 98: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 99: google.protobuf.Duration
+	(*Runner)(nil),                     // 100: misstep.v1.Runner
+	(*Recipe)(nil),                     // 101: misstep.v1.Recipe
+	(*Finding)(nil),                    // 102: misstep.v1.Finding
+	(*History)(nil),                    // 103: misstep.v1.History
+	(*Reliability)(nil),                // 104: misstep.v1.Reliability
+	(*FindingRate)(nil),                // 105: misstep.v1.FindingRate
+	(Visibility)(0),                    // 106: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 107: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 108: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 109: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 110: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 111: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 112: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 113: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 114: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 115: misstep.v1.Reproducer
+	(*Bisection)(nil),                  // 116: misstep.v1.Bisection
+	(*KnownBug)(nil),                   // 117: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	88,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	89,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	90,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	93,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	94,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	95,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,   // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,   // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,   // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	91,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	96,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	11,  // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	11,  // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
 	10,  // 9: misstep.v1.GetCampaignResponse.combinations:type_name -> misstep.v1.TriedCombination
-	88,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	93,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,   // 11: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	91,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	91,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	80,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	92,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	93,  // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	81,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	96,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	96,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	84,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	97,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	98,  // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	85,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
 	14,  // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
 	12,  // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
 	13,  // 20: misstep.v1.CampaignStatus.today:type_name -> misstep.v1.DayUsage
-	94,  // 21: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	99,  // 21: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
 	21,  // 22: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	82,  // 23: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	91,  // 24: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
+	86,  // 23: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	96,  // 24: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
 	22,  // 25: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
-	83,  // 26: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
+	87,  // 26: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
 	22,  // 27: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
 	13,  // 28: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
 	24,  // 29: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
 	31,  // 30: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	34,  // 31: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
-	95,  // 32: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	91,  // 33: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	84,  // 34: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	91,  // 35: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	96,  // 36: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	91,  // 37: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
-	38,  // 38: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	85,  // 39: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	86,  // 40: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	87,  // 41: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	91,  // 42: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	31,  // 43: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	94,  // 44: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	97,  // 45: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	41,  // 46: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	45,  // 47: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	98,  // 48: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
-	99,  // 49: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	91,  // 50: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	91,  // 51: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	100, // 52: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	98,  // 53: misstep.v1.Bug.history:type_name -> misstep.v1.History
-	97,  // 54: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	101, // 55: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	91,  // 56: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	102, // 57: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	103, // 58: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	103, // 59: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	103, // 60: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	103, // 61: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	103, // 62: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	62,  // 63: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	96,  // 64: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	104, // 65: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	105, // 66: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	106, // 67: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	107, // 68: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	94,  // 69: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	73,  // 70: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	73,  // 71: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	99,  // 72: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	108, // 73: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	91,  // 74: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	91,  // 75: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	109, // 76: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	99,  // 77: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	94,  // 78: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	110, // 79: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	111, // 80: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
-	112, // 81: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	112, // 82: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	13,  // 83: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
-	35,  // 84: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	40,  // 85: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,   // 86: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,   // 87: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,   // 88: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	60,  // 89: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	15,  // 90: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	17,  // 91: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	29,  // 92: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19,  // 93: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	32,  // 94: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	25,  // 95: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
-	27,  // 96: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
-	41,  // 97: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	43,  // 98: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	46,  // 99: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	48,  // 100: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	50,  // 101: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	52,  // 102: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	54,  // 103: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
-	56,  // 104: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	58,  // 105: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	74,  // 106: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	76,  // 107: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	78,  // 108: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	63,  // 109: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	65,  // 110: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	67,  // 111: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	69,  // 112: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	71,  // 113: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,   // 114: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,   // 115: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,   // 116: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	61,  // 117: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	16,  // 118: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	18,  // 119: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	30,  // 120: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20,  // 121: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	33,  // 122: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	26,  // 123: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
-	28,  // 124: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
-	42,  // 125: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	44,  // 126: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	47,  // 127: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	49,  // 128: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	51,  // 129: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	53,  // 130: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	55,  // 131: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
-	57,  // 132: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	59,  // 133: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	75,  // 134: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	77,  // 135: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	79,  // 136: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	64,  // 137: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	66,  // 138: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	68,  // 139: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	70,  // 140: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	72,  // 141: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	114, // [114:142] is the sub-list for method output_type
-	86,  // [86:114] is the sub-list for method input_type
-	86,  // [86:86] is the sub-list for extension type_name
-	86,  // [86:86] is the sub-list for extension extendee
-	0,   // [0:86] is the sub-list for field type_name
+	38,  // 31: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
+	100, // 32: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	96,  // 33: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	32,  // 34: misstep.v1.RunnerStatus.draining:type_name -> misstep.v1.DrainedRunner
+	96,  // 35: misstep.v1.DrainedRunner.at:type_name -> google.protobuf.Timestamp
+	88,  // 36: misstep.v1.DrainedRunners.by_holder:type_name -> misstep.v1.DrainedRunners.ByHolderEntry
+	89,  // 37: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	96,  // 38: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	101, // 39: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	96,  // 40: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	42,  // 41: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	90,  // 42: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	91,  // 43: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	92,  // 44: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	96,  // 45: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	31,  // 46: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	99,  // 47: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	102, // 48: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	45,  // 49: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	49,  // 50: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	103, // 51: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
+	104, // 52: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	96,  // 53: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	96,  // 54: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	105, // 55: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	103, // 56: misstep.v1.Bug.history:type_name -> misstep.v1.History
+	102, // 57: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	106, // 58: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	96,  // 59: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	107, // 60: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	108, // 61: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	108, // 62: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	108, // 63: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	108, // 64: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	108, // 65: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	66,  // 66: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	101, // 67: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	109, // 68: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	110, // 69: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	111, // 70: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	112, // 71: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	99,  // 72: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	77,  // 73: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	77,  // 74: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	104, // 75: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	113, // 76: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	96,  // 77: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	96,  // 78: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	114, // 79: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	104, // 80: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	99,  // 81: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	115, // 82: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	116, // 83: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
+	117, // 84: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	117, // 85: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	13,  // 86: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	32,  // 87: misstep.v1.DrainedRunners.ByHolderEntry.value:type_name -> misstep.v1.DrainedRunner
+	39,  // 88: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	44,  // 89: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 90: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 91: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 92: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	64,  // 93: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	15,  // 94: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	17,  // 95: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	29,  // 96: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	19,  // 97: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	36,  // 98: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	34,  // 99: misstep.v1.AdminService.DrainRunner:input_type -> misstep.v1.DrainRunnerRequest
+	25,  // 100: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	27,  // 101: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	45,  // 102: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	47,  // 103: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	50,  // 104: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	52,  // 105: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	54,  // 106: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	56,  // 107: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	58,  // 108: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
+	60,  // 109: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	62,  // 110: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	78,  // 111: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	80,  // 112: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	82,  // 113: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	67,  // 114: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	69,  // 115: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	71,  // 116: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	73,  // 117: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	75,  // 118: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 119: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 120: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 121: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	65,  // 122: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	16,  // 123: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	18,  // 124: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	30,  // 125: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	20,  // 126: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	37,  // 127: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	35,  // 128: misstep.v1.AdminService.DrainRunner:output_type -> misstep.v1.DrainRunnerResponse
+	26,  // 129: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	28,  // 130: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	46,  // 131: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	48,  // 132: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	51,  // 133: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	53,  // 134: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	55,  // 135: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	57,  // 136: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	59,  // 137: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
+	61,  // 138: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	63,  // 139: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	79,  // 140: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	81,  // 141: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	83,  // 142: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	68,  // 143: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	70,  // 144: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	72,  // 145: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	74,  // 146: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	76,  // 147: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	119, // [119:148] is the sub-list for method output_type
+	90,  // [90:119] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -5806,7 +6053,7 @@ func file_misstep_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   87,
+			NumMessages:   92,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

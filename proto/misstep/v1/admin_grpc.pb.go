@@ -28,6 +28,7 @@ const (
 	AdminService_ListRunners_FullMethodName        = "/misstep.v1.AdminService/ListRunners"
 	AdminService_GetBacklog_FullMethodName         = "/misstep.v1.AdminService/GetBacklog"
 	AdminService_TrustOwner_FullMethodName         = "/misstep.v1.AdminService/TrustOwner"
+	AdminService_DrainRunner_FullMethodName        = "/misstep.v1.AdminService/DrainRunner"
 	AdminService_SetQuota_FullMethodName           = "/misstep.v1.AdminService/SetQuota"
 	AdminService_ListQuotas_FullMethodName         = "/misstep.v1.AdminService/ListQuotas"
 	AdminService_ListFindings_FullMethodName       = "/misstep.v1.AdminService/ListFindings"
@@ -115,6 +116,9 @@ type AdminServiceClient interface {
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
 	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(ctx context.Context, in *TrustOwnerRequest, opts ...grpc.CallOption) (*TrustOwnerResponse, error)
+	// DrainRunner asks a runner to finish what it holds, to take nothing new and to exit, as SIGTERM does; with undo, not to, unless
+	// it has exited. NOT_FOUND when no such runner calls.
+	DrainRunner(ctx context.Context, in *DrainRunnerRequest, opts ...grpc.CallOption) (*DrainRunnerResponse, error)
 	// SetQuota bounds what a project, or a person in all projects, may use; it replaces what was set before. INVALID_ARGUMENT names
 	// the field that is wrong. It takes effect at once; trials that run are not stopped.
 	SetQuota(ctx context.Context, in *SetQuotaRequest, opts ...grpc.CallOption) (*SetQuotaResponse, error)
@@ -254,6 +258,16 @@ func (c *adminServiceClient) TrustOwner(ctx context.Context, in *TrustOwnerReque
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(TrustOwnerResponse)
 	err := c.cc.Invoke(ctx, AdminService_TrustOwner_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) DrainRunner(ctx context.Context, in *DrainRunnerRequest, opts ...grpc.CallOption) (*DrainRunnerResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DrainRunnerResponse)
+	err := c.cc.Invoke(ctx, AdminService_DrainRunner_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -516,6 +530,9 @@ type AdminServiceServer interface {
 	// TrustOwner gives leases to an owner's runners again that were set aside because their results disagreed with the others';
 	// NOT_FOUND when they are not set aside. What they reported before does not count any more.
 	TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error)
+	// DrainRunner asks a runner to finish what it holds, to take nothing new and to exit, as SIGTERM does; with undo, not to, unless
+	// it has exited. NOT_FOUND when no such runner calls.
+	DrainRunner(context.Context, *DrainRunnerRequest) (*DrainRunnerResponse, error)
 	// SetQuota bounds what a project, or a person in all projects, may use; it replaces what was set before. INVALID_ARGUMENT names
 	// the field that is wrong. It takes effect at once; trials that run are not stopped.
 	SetQuota(context.Context, *SetQuotaRequest) (*SetQuotaResponse, error)
@@ -597,6 +614,9 @@ func (UnimplementedAdminServiceServer) GetBacklog(context.Context, *GetBacklogRe
 }
 func (UnimplementedAdminServiceServer) TrustOwner(context.Context, *TrustOwnerRequest) (*TrustOwnerResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TrustOwner not implemented")
+}
+func (UnimplementedAdminServiceServer) DrainRunner(context.Context, *DrainRunnerRequest) (*DrainRunnerResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DrainRunner not implemented")
 }
 func (UnimplementedAdminServiceServer) SetQuota(context.Context, *SetQuotaRequest) (*SetQuotaResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetQuota not implemented")
@@ -834,6 +854,24 @@ func _AdminService_TrustOwner_Handler(srv interface{}, ctx context.Context, dec 
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AdminServiceServer).TrustOwner(ctx, req.(*TrustOwnerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_DrainRunner_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DrainRunnerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).DrainRunner(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_DrainRunner_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).DrainRunner(ctx, req.(*DrainRunnerRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -1222,6 +1260,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "TrustOwner",
 			Handler:    _AdminService_TrustOwner_Handler,
+		},
+		{
+			MethodName: "DrainRunner",
+			Handler:    _AdminService_DrainRunner_Handler,
 		},
 		{
 			MethodName: "SetQuota",
