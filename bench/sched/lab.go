@@ -30,6 +30,7 @@ type lab struct {
 	kernel                          kernel.Kernel
 	policy                          string            // digest of Misstep's scheduler
 	replays                         string            // policy, and the digest of the code that chooses the places of a replay
+	build                           string            // digest of this program, which is in each machine
 	digests                         map[string]string // of the races
 	only                            []string          // races to measure; empty: all
 	seeds                           []uint64          // of cells to measure; empty: all
@@ -72,6 +73,9 @@ func newLab(ctx context.Context) (*lab, error) {
 		l.java = filepath.Join(javaHome, "bin", "java")
 	}
 	if l.policy, err = digest("bpf/sched_bpfel.o"); err != nil {
+		return nil, err
+	}
+	if l.build, err = digest(l.self); err != nil {
 		return nil, err
 	}
 	places, err := digest("schedule/places.go")

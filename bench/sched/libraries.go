@@ -41,7 +41,8 @@ func libraryCells(strategies []string) (all []cell) {
 // ofLibraries is the machine with these programs.
 func (l *lab) ofLibraries() repetition {
 	return repetition{
-		kindLibraryAgain, kindLibraryRecording, l.policy + l.digests[libraryBugs[0]], libraryBugs, libraryCells([]string{"chaos"}),
+		kindLibraryAgain, kindLibraryRecording, l.policy + l.build + l.digests[libraryBugs[0]], libraryBugs,
+		libraryCells([]string{"chaos"}),
 	}
 }
 

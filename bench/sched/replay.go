@@ -39,7 +39,7 @@ type repetition struct {
 
 // ofRaces is the machine with the races in C.
 func (l *lab) ofRaces() repetition {
-	return repetition{kindAgain, kindRecording, l.policy, racesC, cellsOf([]string{"chaos"})}
+	return repetition{kindAgain, kindRecording, l.policy + l.build, racesC, cellsOf([]string{"chaos"})}
 }
 
 // shown returns, for each race that chaos has hit, the cell that hit it soonest, with more time. Once the first of the
