@@ -21,12 +21,12 @@ import (
 func TestListsOfFindingsNameTheFieldThatIsWrong(t *testing.T) {
 	s := coordinator.New(coordinator.Config{Store: memory.New()})
 	for want, req := range map[string]*misstepv1.ListFindingsRequest{
-		`kind: unknown value "crashes", did you mean crash? (there are: crash, hang, mismatch)`: {Kind: "crashes"},
-		`check: unknown value "gst-asgt", did you mean gst-asgct?`:                              {Check: "gst-asgt"},
-		`status: unknown value "old" (there are: known, new)`:                                   {Status: "old"},
-		`sort: unknown value "age" (there are: first, hits, jdk, kind, last, rate)`:             {Sort: "age"},
-		`since: expected a duration above 0, got -1h0m0s`:                                       {Since: durationpb.New(-time.Hour)},
-		`page_token: expected the next_page_token of a response, got "x"`:                       {PageToken: "x"},
+		`kind: unknown value "crashes", did you mean crash? (there are: crash, failure, hang, mismatch)`: {Kind: "crashes"},
+		`check: unknown value "gst-asgt", did you mean gst-asgct?`:                                       {Check: "gst-asgt"},
+		`status: unknown value "old" (there are: known, new)`:                                            {Status: "old"},
+		`sort: unknown value "age" (there are: first, hits, jdk, kind, last, rate)`:                      {Sort: "age"},
+		`since: expected a duration above 0, got -1h0m0s`:                                                {Since: durationpb.New(-time.Hour)},
+		`page_token: expected the next_page_token of a response, got "x"`:                                {PageToken: "x"},
 	} {
 		_, err := s.ListFindings(t.Context(), req)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err))
