@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ var functions = template.FuncMap{
 	"duration": duration,
 	"perSec":   perSecond,
 	"cut":      cut,
+	"base":     path.Base,
 	"grant":    grantText,
 	"reproduction": func(s misstepv1.ReproductionState) string {
 		return strings.ToLower(strings.TrimPrefix(s.String(), "REPRODUCTION_STATE_"))

@@ -13,7 +13,9 @@ type posterior struct {
 	Width, Height float64
 	// Left is where the bars begin, Top the height of certainty.
 	Left, Top float64
-	Bars      []posteriorBar
+	// End is where the last bar ends, or its name, which needs some room beside that of the first one.
+	End  float64
+	Bars []posteriorBar
 	// Ticks have the height as X.
 	Ticks []tick
 	Marks []posteriorMark
@@ -54,8 +56,8 @@ func posteriorOf(b *misstepv1.Bisection) posterior {
 	if n == 0 {
 		return posterior{}
 	}
-	step := math.Floor(min(max(640/n, 5), 40))
-	c := posterior{Width: left + max(step*n, 340), Height: top + plot + below, Left: left, Top: top}
+	step := math.Floor(min(max(640/n, 5), 56))
+	c := posterior{Width: left + max(step*n, 340), Height: top + plot + below, Left: left, Top: top, End: left + max(step*n, 190)}
 	for _, p := range []float64{0, 0.5, 1} {
 		c.Ticks = append(c.Ticks, tick{top + plot*(1-p), share(p)})
 	}
