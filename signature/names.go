@@ -8,24 +8,26 @@ import (
 // Numbers and addresses in generated names differ from run to run, from JDK to JDK and after every change of the source, so
 // signatures do not contain them. Order matters: more specific patterns come first.
 var classRules = []struct {
-	re *regexp.Regexp
-	to string
+	// has is what a name has in it that the rule changes; most names are in no need of a look by the expression.
+	has string
+	re  *regexp.Regexp
+	to  string
 }{
 	// Lambda proxies: Foo$$Lambda$14/0x00000008000c0a40 (11–20), Foo$$Lambda/0x00007f… (21+), Foo$$Lambda$14/1234567 (8).
-	{regexp.MustCompile(`\$\$Lambda(\$\d+)?([/+.](0x[0-9a-fA-F]+|\d+))?$`), `$$$$Lambda`},
+	{`$$Lambda`, regexp.MustCompile(`\$\$Lambda(\$\d+)?([/+.](0x[0-9a-fA-F]+|\d+))?$`), `$$$$Lambda`},
 	// Hidden and VM-anonymous classes: Foo/0x0000000800066c00, Foo+0x…, Foo/1234567, and Foo.1234567 by JVMTI's signatures of 8.
-	{regexp.MustCompile(`[/+.]0x[0-9a-fA-F]+$`), ``},
-	{regexp.MustCompile(`[/.]\d+$`), ``},
+	{`0x`, regexp.MustCompile(`[/+.]0x[0-9a-fA-F]+$`), ``},
+	{``, regexp.MustCompile(`[/.]\d+$`), ``},
 	// LambdaForm$MH001, LambdaForm$DMH003_000_L, LambdaForm$reinvoker012.
-	{regexp.MustCompile(`LambdaForm\$([A-Za-z]+)[0-9_]*[A-Z_]*$`), `LambdaForm$$$1`},
+	{`LambdaForm$`, regexp.MustCompile(`LambdaForm\$([A-Za-z]+)[0-9_]*[A-Z_]*$`), `LambdaForm$$$1`},
 	// java.lang.reflect.Proxy: $Proxy12, com.sun.proxy.$Proxy3 (8–15), jdk.proxy2.$Proxy7 (16+).
-	{regexp.MustCompile(`^(com\.sun\.proxy|jdk\.proxy\d+)\.\$Proxy\d+$`), `$$Proxy`},
-	{regexp.MustCompile(`\$Proxy\d+$`), `$$Proxy`},
+	{`$Proxy`, regexp.MustCompile(`^(com\.sun\.proxy|jdk\.proxy\d+)\.\$Proxy\d+$`), `$$Proxy`},
+	{`$Proxy`, regexp.MustCompile(`\$Proxy\d+$`), `$$Proxy`},
 	// Reflection: GeneratedMethodAccessor12, GeneratedConstructorAccessor3, GeneratedSerializationConstructorAccessor4.
-	{regexp.MustCompile(`(Generated(?:Serialization)?(?:Method|Constructor|Field)Accessor)\d+$`), `$1`},
+	{`Accessor`, regexp.MustCompile(`(Generated(?:Serialization)?(?:Method|Constructor|Field)Accessor)\d+$`), `$1`},
 	// CGLIB, Byte Buddy and similar generators: Foo$$EnhancerByX$$1a2b3c4d, Foo$ByteBuddy$aB3dE5fG.
-	{regexp.MustCompile(`\$\$[0-9a-f]{6,16}$`), ``},
-	{regexp.MustCompile(`\$(ByteBuddy|MockitoMock)\$[A-Za-z0-9]+$`), `$$$1`},
+	{`$$`, regexp.MustCompile(`\$\$[0-9a-f]{6,16}$`), ``},
+	{`$`, regexp.MustCompile(`\$(ByteBuddy|MockitoMock)\$[A-Za-z0-9]+$`), `$$$1`},
 }
 
 var (
@@ -45,7 +47,9 @@ var moved = strings.NewReplacer(
 // Class normalises the name of a class.
 func Class(name string) string {
 	for _, r := range classRules {
-		name = r.re.ReplaceAllString(name, r.to)
+		if strings.Contains(name, r.has) {
+			name = r.re.ReplaceAllString(name, r.to)
+		}
 	}
 	return anonymousRE.ReplaceAllString(moved.Replace(name), "$$#")
 }
