@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,15 +97,18 @@ func run(ctx context.Context, stdout io.Writer, budgetText string, programs, jdk
 	return report.Finish(stdout, filepath.Join(root, "build", "bench"))
 }
 
-// worst returns the largest ratio of a variant, NaN if a program was not measured.
+// worst returns the largest ratio of a variant, NaN if a program was not measured, or none is among the cells.
 func worst(cells []*cell, variant string) float64 {
-	most := 0.0
+	var ratios []float64
 	for _, c := range cells {
 		if c.Program != nothing { // which works too little to be compared with
-			most = math.Max(most, c.ratio(variant)) // NaN if one of them is
+			ratios = append(ratios, c.ratio(variant))
 		}
 	}
-	return most
+	if len(ratios) == 0 {
+		return math.NaN()
+	}
+	return slices.Max(ratios)
 }
 
 func table(cells []*cell) bench.Table {
