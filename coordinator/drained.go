@@ -77,7 +77,8 @@ func (s *Server) DrainRunner(ctx context.Context, req *misstepv1.DrainRunnerRequ
 	if slices.ContainsFunc(callers, named) { // others' ids may begin with it
 		callers = slices.DeleteFunc(callers, func(r *misstepv1.RunnerStatus) bool { return !named(r) })
 	}
-	runner, err := only(callers, "runner", req.GetRunnerId(), func(r *misstepv1.RunnerStatus) string { return r.GetRunner().GetId() })
+	id := func(r *misstepv1.RunnerStatus) string { return r.GetRunner().GetId() }
+	runner, err := only(callers, "runner", req.GetRunnerId(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,8 @@ func (s *Server) DrainRunner(ctx context.Context, req *misstepv1.DrainRunnerRequ
 		if all, err = drained(tx); err != nil {
 			return err
 		}
-		maps.DeleteFunc(all.GetByHolder(), func(_ string, d *misstepv1.DrainedRunner) bool { return now.Sub(d.GetAt().AsTime()) > maxDrain })
+		old := func(_ string, d *misstepv1.DrainedRunner) bool { return now.Sub(d.GetAt().AsTime()) > maxDrain }
+		maps.DeleteFunc(all.GetByHolder(), old)
 		if req.GetUndo() {
 			delete(all.GetByHolder(), holder)
 		} else {

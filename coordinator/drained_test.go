@@ -13,7 +13,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// A runner that is drained keeps what it holds, gets nothing new and is asked to exit, by whichever coordinator; the others are not.
+// A runner that is drained keeps what it holds, gets nothing new and is asked to exit, by whichever coordinator; others are not.
 func TestDrainRunner(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))
 	_, err := l.server.SubmitCampaign(l.ctx(t), submission(1000))

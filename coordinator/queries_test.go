@@ -80,7 +80,8 @@ func TestQueriesDoNotWrite(t *testing.T) {
 	}
 	queries["ListSchedules"] = func() (any, error) { return s.ListSchedules(t.Context(), &misstepv1.ListSchedulesRequest{}) }
 	queries["ListRetests"] = func() (any, error) { return s.ListRetests(t.Context(), &misstepv1.ListRetestsRequest{}) }
-	changes := regexp.MustCompile("^(Add|Create|Pause|Set|Submit|Stop|Drain|Merge|Note|Split|Undo|Start|Cancel|Record|Put|Remove|Trust)")
+	changes := regexp.MustCompile(
+		"^(Add|Create|Pause|Set|Submit|Stop|Drain|Merge|Note|Split|Undo|Start|Cancel|Record|Put|Remove|Trust)")
 	for _, m := range slices.Concat(misstepv1.AdminService_ServiceDesc.Methods, misstepv1.CatalogueService_ServiceDesc.Methods,
 		misstepv1.ScheduleService_ServiceDesc.Methods) {
 		if !changes.MatchString(m.MethodName) {

@@ -255,7 +255,9 @@ func TestReproduction(t *testing.T) {
 func TestBisectionUnderWay(t *testing.T) {
 	l := newLab(t, memory.New(), bug(0.7))
 	id := l.find(8)
-	started, err := l.server.StartReproduction(l.ctx(t), &misstepv1.StartReproductionRequest{FindingId: id, Builds: builds(7), Seed: 5})
+	started, err := l.server.StartReproduction(l.ctx(t), &misstepv1.StartReproductionRequest{
+		FindingId: id, Builds: builds(7), Seed: 5,
+	})
 	require.NoError(t, err)
 	var seen []*misstepv1.Bisection
 	l.void = func(*misstepv1.Recipe, *rand.Rand) bool {

@@ -231,7 +231,9 @@ func noteAndLabel(t *testing.T, s *scene, tab *browser.Tab) {
 }
 
 func drainARunner(t *testing.T, s *scene, tab *browser.Tab) {
-	_, err := s.st.Leases.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "drained", Slots: 1}})
+	_, err := s.st.Leases.Synchronize(t.Context(), &misstepv1.SynchronizeRequest{
+		Runner: &misstepv1.Runner{Id: "drained", Slots: 1},
+	})
 	require.NoError(t, err)
 	tab.Visit("/fleet")
 	const button = `form[action$=drain]:has(input[value=drained]) button`
