@@ -69,12 +69,13 @@ func (o Options) bundler() (*bundler, error) {
 			return nil, err
 		}
 	}
-	_, err = b.manifest(0)
+	_, err = b.manifest(nil)
 	return b, err
 }
 
-// manifest describes the program as a workload that ends with an exit code.
-func (b *bundler) manifest(exit int) ([]byte, error) {
+// manifest describes the program as a workload that ends as it did.
+func (b *bundler) manifest(o *misstepv1.Outcome) ([]byte, error) {
+	exit := max(o.GetExitCode(), 0)
 	fields := map[string]any{"name": b.name(), "harness": workloads.HarnessProgram, "exit_code": exit}
 	if b.jar != "" && len(b.inside) > 0 {
 		fields["jar"] = b.inside[0]
@@ -127,7 +128,7 @@ func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongs
 	if err := copyFiles(b.files, dir); err != nil {
 		return err
 	}
-	text, err := b.manifest(max(int(o.GetExitCode()), 0))
+	text, err := b.manifest(o)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, workloads.ManifestFile), text, 0o644)
 	}

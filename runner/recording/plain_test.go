@@ -15,7 +15,6 @@ import (
 
 // plainWriter writes the chunks of a recording again, with integers that are not compressed.
 type plainWriter struct {
-	t   *testing.T
 	in  cursor
 	out []byte
 	*described
@@ -103,7 +102,7 @@ func (w *plainWriter) fields(t *typ) {
 }
 
 // plainOf returns a recording with integers that are not compressed.
-func plainOf(t *testing.T, data []byte) (plain []byte) {
+func plainOf(t testing.TB, data []byte) (plain []byte) {
 	t.Helper()
 	for len(data) > 0 {
 		h := readHeader(data)
@@ -113,12 +112,12 @@ func plainOf(t *testing.T, data []byte) (plain []byte) {
 	return plain
 }
 
-func plainChunk(t *testing.T, h header, data []byte) []byte {
+func plainChunk(t testing.TB, h header, data []byte) []byte {
 	t.Helper()
 	require.False(t, h.plain())
 	var of file
 	require.Nil(t, of.describe(data, h.metadata, false))
-	w := plainWriter{t: t, described: of.described, out: bytes.Clone(data[:headerBytes])}
+	w := plainWriter{described: of.described, out: bytes.Clone(data[:headerBytes])}
 	moved := map[int64]int{}
 	type link struct{ checkpoint, delta int } // a position in data, and in the plain chunk that of the way to the one before
 	var links []link
