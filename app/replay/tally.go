@@ -59,7 +59,7 @@ func (t *Tally) Count(outcome *misstepv1.Outcome, shown func(triage.Hit) bool) b
 		return false
 	}
 	t.Tries++
-	if k := outcome.GetKind(); k == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE {
+	if k := outcome.GetKind(); !hit && k == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE {
 		t.Others[misstepv1.OutcomeName(k)]++
 	}
 	return hit

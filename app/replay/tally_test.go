@@ -46,6 +46,24 @@ func TestAJVMThatDoesNotStartIsNoTry(t *testing.T) {
 	assert.Equal(t, 1, seen.Tries)
 }
 
+// A failure that is the finding is not counted as another outcome besides; one with other words is, and proves nothing.
+func TestFailuresAreCounted(t *testing.T) {
+	failed := func(message string) *misstepv1.Outcome {
+		return &misstepv1.Outcome{
+			Kind:               misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE,
+			ApplicationFailure: &misstepv1.ApplicationFailure{Reason: "validation", Message: message, Finding: true},
+		}
+	}
+	itself, _ := triage.Failure(failed("3 is not 4").GetApplicationFailure())
+	finding := &misstepv1.Finding{Signature: itself}
+	seen := Tally{Others: map[string]int{}}
+	assert.True(t, seen.Count(failed("5 is not 7"), Shows(finding)))
+	require.Empty(t, seen.Others)
+	assert.False(t, seen.Count(failed("it is odd"), Shows(finding)))
+	assert.Equal(t, 1, seen.Tries)
+	assert.Equal(t, 1, seen.Others["void"])
+}
+
 // The seeds of tries are those of a bundle's run.sh.
 func TestSeedsOfTries(t *testing.T) {
 	recipe := &misstepv1.Recipe{Seed: 42}
