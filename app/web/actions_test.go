@@ -87,8 +87,8 @@ func TestRolesOfActions(t *testing.T) {
 	viewer, viewersSecret := as(misstepv1.Role_ROLE_VIEWER)
 	admin, adminsSecret := as(misstepv1.Role_ROLE_ADMIN)
 	for _, path := range []string{
-		"/findings/F1/merge", "/findings/F1/split", "/findings/F1/note", "/findings/F1/label", "/findings/F1/unlabel", "/decisions/1/undo", "/campaigns/C1/stop", "/owners/trust", "/runners/drain",
-		"/campaigns",
+		"/findings/F1/merge", "/findings/F1/split", "/findings/F1/note", "/findings/F1/label", "/findings/F1/unlabel",
+		"/decisions/1/undo", "/campaigns/C1/stop", "/owners/trust", "/runners/drain", "/campaigns",
 	} {
 		refused := viewer.post(path, url.Values{"csrf": {viewersSecret}})
 		assert.Equal(t, http.StatusForbidden, refused.code, path)

@@ -67,7 +67,9 @@ func TestNotesAndLabels(t *testing.T) {
 	send(path+"/unlabel", url.Values{"bug": {"JDK-8303444"}})
 	assert.Empty(t, known(), "what is left is the built-in entry")
 
-	for bug, want := range map[string]string{"": "expected an id", "two words": "expected an id", strings.Repeat("x", 101): "at most 100 bytes"} {
+	for bug, want := range map[string]string{
+		"": "expected an id", "two words": "expected an id", strings.Repeat("x", 101): "at most 100 bytes",
+	} {
 		a := b.post(path+"/label", url.Values{"csrf": {secret}, "bug": {bug}})
 		assert.Equal(t, http.StatusBadRequest, a.code, "%.20s", bug)
 		assert.Contains(t, a.text, want)
