@@ -14,6 +14,10 @@ export PATH := $(BIN):$(TOOLS)/go/bin:$(TOOLS):$(TOOLS)/node_modules/.bin:$(PATH
 # The JDK that builds; the JDKs under test come from the catalogue.
 export JAVA_HOME ?= $(shell for d in /usr/lib/jvm/java-17-openjdk-* /usr/lib/jvm/*17*; do [ -x $$d/bin/javac ] && echo $$d && break; done)
 MVN := mvn -q -B -ntp
+# Where ccache is installed the agent is compiled through it, and clones on one machine share what it keeps.
+export CMAKE_CXX_COMPILER_LAUNCHER := $(shell command -v ccache)
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
 VERSION := $(shell git describe --always --dirty 2>/dev/null)
 TALLY = go run ./internal/tally
 C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'bundle/*.cpp' 'bpf/*.c' 'bpf/*.h' 'schedule/*.c' 'schedule/*.h' 'schedule/*.cpp' 'workloads/races/*.c' 'deploy/vm/clock/*.c')

@@ -40,6 +40,7 @@ if [ "$what" = test ]; then
   need 'command -v clang-tidy-19' clang-tidy-19
   need 'test -e /usr/include/gtest/gtest.h' libgtest-dev
   need 'command -v jtreg' jtreg7
+  need 'command -v ccache' ccache
   need 'command -v chromium' chromium
 fi
 if [ ${#missing[@]} -gt 0 ]; then
