@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"misstep/internal/testenv"
 )
 
 // parsed reads what is in memory.
@@ -244,11 +240,5 @@ func FuzzParse(f *testing.F) {
 	f.Add(append(forgedRecording(), forgedRecording()...))
 	f.Add(forged(forgedTypes(), checkpoint(0)))
 	f.Add(plainOf(f, forgedRecording()))
-	if flag.Lookup("test.fuzz").Value.String() != "" { // of a JVM, too, which are large
-		data, err := os.ReadFile(record(f, testenv.Catalogued(f, "jdk25"), 100))
-		require.NoError(f, err)
-		f.Add(data)
-		f.Add(plainOf(f, data))
-	}
 	f.Fuzz(checked)
 }

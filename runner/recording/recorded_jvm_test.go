@@ -40,7 +40,7 @@ func readers(t *testing.T) map[string]reading {
 }
 
 // compileRecorded compiles testdata/Recorded.java into a folder.
-func compileRecorded(t testing.TB, dir string) {
+func compileRecorded(t *testing.T, dir string) {
 	t.Helper()
 	output, err := exec.Command(testenv.Javac(t), "--release", "8", "-Xlint:-options", "-d", dir,
 		"testdata/Recorded.java").CombinedOutput()
@@ -48,7 +48,7 @@ func compileRecorded(t testing.TB, dir string) {
 }
 
 // record runs testdata/Recorded.java under JFR for some milliseconds and returns the recording.
-func record(t testing.TB, j testenv.JDK, milliseconds int, flags ...string) string {
+func record(t *testing.T, j testenv.JDK, milliseconds int, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	compileRecorded(t, dir)
