@@ -83,7 +83,7 @@ var (
 		{
 			RuleAnotherClock,
 			"the clock of the chunk began at another time than that of the chunk before: another recorder or JVM wrote it, or " +
-				"the system's clock was set, so that their times cannot be compared. Ticks of one recorder in one JVM never go back",
+				"the system's clock was set: their times cannot be compared. Ticks of one recorder in one JVM never go back",
 			"dd-java-agent 1.68.1 appends the chunks of its profiler, by the machine's clock, to JFR's, by the JVM's",
 		},
 	}

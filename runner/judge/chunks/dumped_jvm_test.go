@@ -101,10 +101,10 @@ func requireWholeDumps(t *testing.T, h recording.Helper, j testenv.JDK) {
 
 // ofDumpsUpTo13 reports whether HotSpot's source up to 13 explains a fault of an emergency dump. Without a safepoint no threads are
 // written, and stack traces once only, before the events: those that other threads record meanwhile are lost
-// (JfrRecorderService::finalize_current_chunk_on_vm_error, pre_safepoint_write), a few in the chunk that lacks its threads. Names of
-// files are compared up to their dot, so that the current chunk, T.part, and one that was finished in the second in which it began,
-// T.jfr, come in any order (jfrEmergencyDump.cpp: file_sort; RepositoryChunk.java: findFileName). Where an event's thread was not
-// written, the rule ended-before-rotation, which needs it, does not apply to its type.
+// (JfrRecorderService::finalize_current_chunk_on_vm_error, pre_safepoint_write), a few in the chunk that lacks its threads. Names
+// of files are compared up to their dot, so that the current chunk, T.part, and one that was finished in the second in which it
+// began, T.jfr, come in any order (jfrEmergencyDump.cpp: file_sort; RepositoryChunk.java: findFileName). Where an event's thread
+// was not written, the rule ended-before-rotation, which needs it, does not apply to its type.
 func ofDumpsUpTo13(m *misstepv1.Mismatch, all []*misstepv1.Mismatch) bool {
 	const mostMeanwhile = 20
 	f := m.GetRecordingFault()
