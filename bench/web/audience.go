@@ -45,7 +45,7 @@ const changePatience = time.Minute
 
 func newAudience(site string, tokens []string) *audience {
 	return &audience{site: site, tokens: tokens, client: &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: 2 * len(tokens)},
+		Transport: &http.Transport{MaxIdleConnsPerHost: 1000},
 	}}
 }
 
@@ -96,7 +96,7 @@ func (a *audience) enter(ctx context.Context, n int) (leave func(), err error) {
 		if strings.HasSuffix(path, changed()) {
 			a.watching++
 		}
-		running.Go(func() { a.look(ctx, path, a.tokens[i], following) })
+		running.Go(func() { a.look(ctx, path, a.tokens[i%len(a.tokens)], following) })
 	}
 	for range n {
 		if err := <-following; err != nil {

@@ -33,14 +33,16 @@ const (
 	standardWindow = 15 * time.Second
 	// standardPause is the length of a trial: of each runner's cycle the coordinator has the rest.
 	standardPause = time.Second
+	// standardPeople have pages open, each person several: whoever makes their tokens may have a hundred with the admin's.
+	standardPeople = 99
 	// leastLeft is the share of the leases that must be left to the runners while people look.
 	leastLeft = 0.95
 )
 
-// crowd is how many people look at pages of a coordinator with how many runners, and for how long.
+// crowd is how many pages are open to how many people, of a coordinator with how many runners, and for how long.
 type crowd struct {
-	viewers, runners, rounds int
-	window, pause            time.Duration
+	viewers, people, runners, rounds int
+	window, pause                    time.Duration
 }
 
 func crowdOf() (c crowd, err error) {
@@ -62,7 +64,7 @@ func crowdOf() (c crowd, err error) {
 		return d
 	}
 	c = crowd{
-		viewers: number("VIEWERS", standardViewers), runners: number("RUNNERS", standardRunners),
+		viewers: number("VIEWERS", standardViewers), people: standardPeople, runners: number("RUNNERS", standardRunners),
 		rounds: number("ROUNDS", standardRounds), window: length("WINDOW", standardWindow), pause: length("PAUSE", standardPause),
 	}
 	return c, errors.Join(errs...)
@@ -158,7 +160,7 @@ func (c crowd) measure(ctx context.Context, place station.Place) (w watched, err
 		return w, err
 	}
 	defer st.Close()
-	tokens, err := tokensOf(ctx, place, c.viewers+1)
+	tokens, err := tokensOf(ctx, place, c.people+1)
 	if err != nil {
 		return w, err
 	}

@@ -22,7 +22,7 @@ func TestCrowd(t *testing.T) {
 	assert.Equal(t, "/fleet", fleet.Page)
 	assert.Greater(t, fleet.Bytes, 30*100, "each runner has a row")
 
-	c := crowd{viewers: 2 * len(pagesOf()), runners: 20, rounds: 1, window: time.Second, pause: 100 * time.Millisecond}
+	c := crowd{viewers: 2 * len(pagesOf()), people: 3, runners: 20, rounds: 1, window: time.Second, pause: 100 * time.Millisecond}
 	w, err := c.measure(t.Context(), place)
 	require.NoError(t, err)
 	require.Len(t, w.Turns, 2)
@@ -33,7 +33,7 @@ func TestCrowd(t *testing.T) {
 	assert.Equal(t, c.viewers, beside.Viewers)
 	assert.Positive(t, beside.Leases)
 	assert.Positive(t, beside.Pages)
-	assert.EqualValues(t, 2, w.Changes, "two people look at the finding that changes")
+	assert.EqualValues(t, 2, w.Changes, "two pages of the finding that changes")
 	assert.Zero(t, w.Failed)
 	assert.InDelta(t, beside.Leases/alone.Leases, w.left(), 1e-9)
 }
