@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -15,8 +16,15 @@ import (
 func TestCrowd(t *testing.T) {
 	place := station.Place{Dir: t.TempDir()}
 	require.NoError(t, prepare(t.Context(), place, 500, 20))
-	rows, err := measurePages(t.Context(), place, 30, 3)
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skipf("no Chromium: %v; deploy/setup/install.sh test installs it", err)
+	}
+	rows, pages, err := measurePages(t.Context(), place, 30, 3, 1)
 	require.NoError(t, err)
+	require.Len(t, pages, len(pagesOf()))
+	for _, s := range pages {
+		assert.Positive(t, s.Largest, s.Page)
+	}
 	assert.Len(t, rows, len(pagesOf()))
 	fleet := rows[len(rows)-2]
 	assert.Equal(t, "/fleet", fleet.Page)

@@ -1,6 +1,7 @@
 // Command web measures the pages of a coordinator with many trials, findings and runners: how long the server takes for each, the
-// first time and for those who come after, and how large a page is. Then it measures what people who look cost the runners: in
-// turns VIEWERS people follow what happens, or nobody does, while the runners work; and how long it takes until they see a change.
+// first time and for those who come after, how large a page is, and when Chromium has painted it. Then it measures what people who
+// look cost the runners: in turns VIEWERS people follow what happens, or nobody does, while the runners work; and how long it takes
+// until they see a change.
 //
 // TRIALS, FINDINGS, RUNNERS, VIEWERS and ROUNDS set the numbers, WINDOW and PAUSE the length of a turn and of a trial. STORE is the
 // URL of a store that is empty (default: SQLite in build/bench/web). With KEEP=yes a store that an earlier run has filled with
@@ -84,7 +85,7 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 		defer pprof.StopCPUProfile()
 	}
 	report := bench.Report{Name: "web", Date: start, Budget: budget}
-	rows, err := measurePages(ctx, place, crowd.runners, standardLooks)
+	rows, pages, err := measurePages(ctx, place, crowd.runners, standardLooks, standardLoads)
 	if err != nil {
 		return err
 	}
@@ -101,26 +102,30 @@ func run(ctx context.Context, stdout io.Writer) (err error) {
 			bench.Goal{Name: f.Page + ": p95", Goal: ms(maxTime), Measured: f.P95, Unit: "ms"},
 			bench.Goal{Name: f.Page + ": weight", Goal: maxBytes, Measured: float64(f.Compressed), Unit: "bytes compressed"})
 	}
+	for _, s := range pages {
+		report.Goals = append(report.Goals, s.goals()...)
+	}
 	bench.Note("%d pages", len(rows))
 	seen, err := crowd.measure(ctx, place)
 	if err != nil {
 		return fmt.Errorf("people beside runners: %w", err)
 	}
 	report.Goals = append(report.Goals, seen.goals()...)
-	report.Tables = []bench.Table{table, seen.table()}
+	report.Tables = []bench.Table{table, tableOf(pages), seen.table()}
 	report.Rows = struct {
 		Pages []figures
+		Shown []shown
 		Crowd watched
-	}{rows, seen}
+	}{rows, pages, seen}
 	report.Reached = fmt.Sprintf("%d pages and %d turns in %s", len(rows), len(seen.Turns), time.Since(start).Round(time.Second))
 	return report.Finish(stdout, filepath.Join(testenv.Root(), "build", "bench"))
 }
 
-// measurePages measures each page, while many runners are there that do nothing.
-func measurePages(ctx context.Context, place station.Place, runners, looks int) ([]figures, error) {
+// measurePages measures each page, and what Chromium says of it, while many runners are there that do nothing.
+func measurePages(ctx context.Context, place station.Place, runners, looks, loads int) (rows []figures, pages []shown, err error) {
 	s, err := station.EmbedAt(place, coordinator.Config{LeaseTime: time.Hour}) // for which runners are listed after a call
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.Close()
 	for i := range runners {
@@ -128,20 +133,20 @@ func measurePages(ctx context.Context, place station.Place, runners, looks int) 
 			Id: fmt.Sprintf("idle-%05d", i), Host: fmt.Sprintf("host-%03d", i/8), Slots: 1, AgentDigest: digestOf("d"),
 			Capabilities: []string{"sched_ext", "vm"},
 		}}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	site := httptest.NewServer(web.New(web.Options{Conn: s.Conn, Blobs: s.Blobs}))
 	defer site.Close()
-	var rows []figures
 	for _, path := range pagesOf() {
 		f, err := measure(ctx, site.URL, path, looks)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		rows = append(rows, f)
 	}
-	return rows, nil
+	pages, err = measureShown(ctx, site.URL, pagesOf(), loads)
+	return rows, pages, err
 }
 
 // pagesOf are the pages that are measured.

@@ -3,6 +3,8 @@ package browser
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -18,19 +20,36 @@ type Browser struct{ ctx context.Context }
 // Start starts a browser, which ends with the test; the test is skipped where there is none.
 func Start(t testing.TB) *Browser {
 	t.Helper()
+	ctx, end, err := Launch(context.Background())
+	if errors.Is(err, exec.ErrNotFound) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	t.Cleanup(end)
+	return &Browser{ctx}
+}
+
+// Launch starts a browser for something else than a test: the context is that of its first tab. The error is exec.ErrNotFound where
+// there is no Chromium.
+func Launch(ctx context.Context) (tab context.Context, end func(), err error) {
 	path, err := exec.LookPath("chromium")
 	if err != nil {
-		t.Skipf("no Chromium: %v; deploy/setup/install.sh test installs it", err)
+		return nil, nil, fmt.Errorf("no Chromium: %w; deploy/setup/install.sh test installs it", err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WSURLReadTimeout(2*time.Minute),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // Chromium has none for root
 	}
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, end := chromedp.NewContext(ctx)
-	t.Cleanup(end)
-	require.NoError(t, chromedp.Do(ctx))
-	return &Browser{ctx}
+	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
+	tab, leave := chromedp.NewContext(ctx)
+	end = func() {
+		leave()
+		stop()
+	}
+	if err := chromedp.Do(tab); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return tab, end, nil
 }
