@@ -93,6 +93,9 @@ func runCell(ctx context.Context, c cell) result {
 	return r
 }
 
+// ejection begins the trouble of a cell that the kernel ended.
+const ejection = "ejected"
+
 // runOurs runs a cell's race under Misstep's scheduler.
 func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 	r := result{cell: c}
@@ -104,7 +107,7 @@ func runOurs(ctx context.Context, c cell, o bpf.Options) result {
 	run, err := bpf.Run(ctx, o, cmd)
 	took := time.Since(began)
 	if err == nil && run.Report.Ejection != nil {
-		err = fmt.Errorf("ejected: %s", run.Report.Ejection)
+		err = fmt.Errorf("%s: %s", ejection, run.Report.Ejection)
 	}
 	if err != nil {
 		r.Trouble = err.Error()

@@ -66,11 +66,18 @@ func (l *lab) findLibraries() error {
 	return nil
 }
 
+func (l *lab) hasLibraries() bool {
+	if l.libraries == "" || l.java == "" {
+		logf("skipping the programs of workloads/libraries: run mvn -q -f workloads/pom.xml package, and set JAVA_HOME")
+		return false
+	}
+	return true
+}
+
 // libraryBugs finds the bugs under chaos and counts them under none; has the product write bundles; boots a machine that shows all
 // of them again and again, and records it.
 func (l *lab) libraryBugs(ctx context.Context, s *store) error {
-	if l.libraries == "" || l.java == "" {
-		logf("skipping the bugs of libraries: run mvn -q -f workloads/pom.xml package, and set JAVA_HOME")
+	if !l.hasLibraries() {
 		return nil
 	}
 	if err := l.cells(ctx, s, libraryCells([]string{"chaos", "none"})); err != nil {

@@ -66,6 +66,7 @@ func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
 		{"recordings", func(ctx context.Context) error { return l.recordings(ctx, s, l.ofRaces()) }},
 		{"logs", func(ctx context.Context) error { return l.logs(ctx, s) }},
 		{"libraries", func(ctx context.Context) error { return l.libraryBugs(ctx, s) }},
+		{"runs", func(ctx context.Context) error { return l.javaRuns(ctx, s) }},
 		{"others", func(ctx context.Context) error { return l.cells(ctx, s, allCells(otherStrategies())) }},
 	}
 	if strategies != "" {

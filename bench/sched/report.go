@@ -143,6 +143,7 @@ func report(l *lab, s *store) bench.Report {
 	libraries, bugs := libraryGoals(l, s)
 	r.Tables = append(r.Tables, libraries)
 	r.Goals = append(r.Goals, bugs...)
+	r.Goals = append(r.Goals, runGoals(l, s)...)
 	r.Rows = struct {
 		Figures []figure `json:"figures"`
 		Entries []entry  `json:"entries"`
