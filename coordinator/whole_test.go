@@ -23,6 +23,7 @@ var wholly = map[string]string{
 	"GetBacklog":     "the role is needed in every project, as the proto says: counts, names and projects of what runs",
 	"LeasesOf":       "which blobs a runner may read and write",
 	"changeAside":    "owners of runners, which serve all projects",
+	"DrainRunner":    "runners that are to exit, which serve all projects: the role is needed in every one",
 	"Synchronize":    "a runner's own leases; results enter the project of their campaign",
 	"Tick":           "time passes in each project by itself",
 	"runForNewJDK":   "which projects have schedules; each runs in its own, and the answer has those of the call's",
