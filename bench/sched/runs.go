@@ -20,8 +20,9 @@ const (
 // runCells lists the runs of the programs of workloads/libraries, one after the other with each seed.
 func runCells() (all []cell) {
 	for i := range wantedRuns {
+		seed, program := i/len(libraryBugs), i%len(libraryBugs)
 		all = append(all, cell{
-			Race: libraryBugs[i%len(libraryBugs)], Strategy: "chaos", Seed: firstRunSeed + uint64(i/len(libraryBugs)), Iterations: runRounds,
+			Race: libraryBugs[program], Strategy: "chaos", Seed: firstRunSeed + uint64(seed), Iterations: runRounds,
 		})
 	}
 	return all
