@@ -21,9 +21,11 @@ const (
 	maxKept  = 500
 	maxBytes = 32 << 20
 	minFresh = time.Second
-	// costFactor bounds the share of the time that is spent on making one answer anew: an answer that took a second is made at most
-	// every ten. For as long again it is shown while a new one is made.
+	// costFactor bounds the share of the time that is spent on making one answer anew: an answer that took half a second is made at
+	// most every five. For as long again it is shown while a new one is made. maxFresh is the end of that: what took longer did so
+	// since much was asked for at once, or for the first time, and that says nothing about the next one.
 	costFactor = 10
+	maxFresh   = 10 * time.Second
 )
 
 // cache is a connection that gives answers again for a short time, so that many looks at one page cost the coordinator as much as
@@ -141,8 +143,8 @@ func (a *answer) get(
 ) (proto.Message, error) {
 	a.mu.Lock()
 	age := clock().Sub(a.at)
-	fresh := a.message != nil && age < max(minFresh, costFactor*a.cost)
-	showable := a.message != nil && age < max(minFresh, 2*costFactor*a.cost)
+	fresh := a.message != nil && age < min(max(minFresh, costFactor*a.cost), maxFresh)
+	showable := a.message != nil && age < min(max(minFresh, 2*costFactor*a.cost), 2*maxFresh)
 	if !fresh && a.making == nil {
 		a.making = make(chan struct{})
 		go a.make(context.WithoutCancel(ctx), clock, call)

@@ -70,3 +70,48 @@ func TestCacheIsBoundedInBytes(t *testing.T) {
 	now = now.Add(time.Hour)
 	assert.Equal(t, 1, get(mib, "99"), "made anew, and counted once")
 }
+
+// slow answers each call with its number, after some time of the test's clock.
+type slow struct {
+	grpc.ClientConnInterface
+	now   time.Time
+	calls int
+	takes time.Duration
+}
+
+func (s *slow) Invoke(_ context.Context, _ string, _, out any, _ ...grpc.CallOption) error {
+	s.calls++
+	s.now = s.now.Add(s.takes)
+	out.(*misstepv1.GetFindingResponse).Finding = &misstepv1.Finding{Id: strconv.Itoa(s.calls)}
+	return nil
+}
+
+// An answer is given again for ten times as long as it took, and never for longer than some seconds.
+func TestAnswersDoNotGrowOld(t *testing.T) {
+	for _, c := range []struct{ takes, fresh time.Duration }{
+		{0, minFresh},
+		{300 * time.Millisecond, 3*time.Second - 300*time.Millisecond},
+		{26 * time.Second, 0}, // older when it comes
+	} {
+		conn := &slow{now: time.Unix(1_800_000_000, 0), takes: c.takes}
+		cache := newCache(conn, func() time.Time { return conn.now })
+		ctx := context.WithValue(t.Context(), visitKey{}, &visit{
+			project: "p", caller: &access.Caller{Grants: []access.Grant{{Role: misstepv1.Role_ROLE_VIEWER}}},
+		})
+		get := func() string {
+			t.Helper()
+			var response misstepv1.GetFindingResponse
+			require.NoError(t, cache.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, &misstepv1.GetFindingRequest{}, &response))
+			return response.GetFinding().GetId()
+		}
+		require.Equal(t, "1", get())
+		if c.fresh > 0 {
+			conn.now = conn.now.Add(c.fresh - time.Millisecond)
+			assert.Equal(t, "1", get(), "%v", c.takes)
+			assert.Equal(t, 1, conn.calls, "%v", c.takes)
+		}
+		conn.takes = 0
+		conn.now = conn.now.Add(2 * maxFresh)
+		assert.Equal(t, "2", get(), "%v: it is too old to be shown", c.takes)
+	}
+}
