@@ -100,8 +100,9 @@ func TestAnswersDoNotGrowOld(t *testing.T) {
 		})
 		get := func() string {
 			t.Helper()
+			var request misstepv1.GetFindingRequest
 			var response misstepv1.GetFindingResponse
-			require.NoError(t, cache.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, &misstepv1.GetFindingRequest{}, &response))
+			require.NoError(t, cache.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, &request, &response))
 			return response.GetFinding().GetId()
 		}
 		require.Equal(t, "1", get())
