@@ -2,6 +2,7 @@ package check
 
 import (
 	"archive/zip"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -93,6 +94,7 @@ func classFilesOf(l launch, limit int64) (files []classFile, classpath []string,
 			return nil, nil, fmt.Errorf("--with-classpath: %w", err)
 		}
 		to := path.Join("program", strconv.Itoa(len(classpath)))
+		before := len(all.files)
 		if info.IsDir() {
 			err = all.folder(entry, to)
 		} else {
@@ -102,7 +104,9 @@ func classFilesOf(l launch, limit int64) (files []classFile, classpath []string,
 		if err != nil {
 			return nil, nil, fmt.Errorf("--with-classpath: %w", err)
 		}
-		classpath = append(classpath, to)
+		if len(all.files) > before { // a bundle has no empty folders
+			classpath = append(classpath, to)
+		}
 	}
 	if len(classpath) == 0 {
 		return nil, nil, fmt.Errorf("--with-classpath: nothing of the class path %s exists", strings.Join(l.classpath, ":"))
@@ -121,7 +125,7 @@ func expanded(classpath []string) (entries []string) {
 			entries = append(entries, entry)
 			continue
 		}
-		files, _ := os.ReadDir(filepath.Join(".", folder)) // a folder that is not there has none
+		files, _ := os.ReadDir(cmp.Or(folder, ".")) // a folder that is not there has none
 		for _, f := range files {
 			if strings.EqualFold(filepath.Ext(f.Name()), ".jar") {
 				entries = append(entries, filepath.Join(folder, f.Name()))

@@ -111,6 +111,13 @@ func TestClassFiles(t *testing.T) {
 	assert.Equal(t, []string{"program/0/a.jar", "program/1/b c.jar", "program/2"}, classpath)
 	assert.Equal(t, "app/conf/log.xml", places(files)["program/2/log.xml"])
 
+	require.NoError(t, os.Mkdir("empty", 0o755))
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	_, classpath, err = classFilesOf(launch{classpath: []string{"empty", here + "/app/lib/*", "empty"}}, 1<<20)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"program/0/a.jar", "program/1/b c.jar"}, classpath)
+
 	_, _, err = classFilesOf(launch{classpath: []string{"app/lib/*"}}, 100)
 	require.ErrorContains(t, err, "more than 100 B: name less, or a larger --bundle-limit")
 	_, _, err = classFilesOf(launch{classpath: []string{"no-such"}}, 100)
