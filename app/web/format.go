@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	"html/template"
@@ -51,12 +50,10 @@ var functions = template.FuncMap{
 	"list":      func(s shell, list any) part { return part{s, s.Data, list} },
 	"offsets":   offsets,
 	"posterior": posteriorOf,
-	"bisection": func(s *misstepv1.ReproductionStatus) *misstepv1.Bisection {
-		return cmp.Or(s.GetReproducer().GetBisection(), s.GetBisection())
-	},
-	"tickEnd":  func(f forest) float64 { return f.Height - 18 },
-	"tickText": func(f forest) float64 { return f.Height - 4 },
-	"rightOf":  func(f forest) float64 { return f.Right + 12 },
+	"bisection": misstepv1.BisectionOf,
+	"tickEnd":   func(f forest) float64 { return f.Height - 18 },
+	"tickText":  func(f forest) float64 { return f.Height - 4 },
+	"rightOf":   func(f forest) float64 { return f.Right + 12 },
 }
 
 // part is what a template of a part sees: its list, with the page around it.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -36,7 +35,7 @@ func renderReproduction(w io.Writer, s *misstepv1.ReproductionStatus) {
 	r := s.GetReproducer()
 	renderElements(w, "needed", r.GetKept())
 	renderElements(w, "not needed", r.GetRemoved())
-	renderBisection(w, cmp.Or(r.GetBisection(), s.GetBisection()))
+	renderBisection(w, misstepv1.BisectionOf(s))
 	if r == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package misstepv1
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -76,4 +77,9 @@ func VisibilityCell(f *Finding) string {
 		return "shared"
 	}
 	return ""
+}
+
+// BisectionOf returns a reproduction's bisection: the reproducer's, or the one under way; nil without any.
+func BisectionOf(s *ReproductionStatus) *Bisection {
+	return cmp.Or(s.GetReproducer().GetBisection(), s.GetBisection())
 }
