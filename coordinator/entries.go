@@ -58,7 +58,7 @@ func (s *Server) hiddenFrom(ctx context.Context) (map[string]bool, error) {
 			if caller.May(misstepv1.Role_ROLE_TRIAGER, project) {
 				continue
 			}
-			if err := hideIn(scoped.In(whole, project), visibility.Reader{Name: caller.Name}, now, hidden); err != nil {
+			if err := hideIn(scoped.In(whole, project), visibility.Reader{Name: access.Reader(ctx)}, now, hidden); err != nil {
 				return err
 			}
 		}

@@ -106,10 +106,12 @@ func (s *Server) SetQuota(ctx context.Context, req *misstepv1.SetQuotaRequest) (
 
 // ListQuotas implements the AdminService.
 func (s *Server) ListQuotas(ctx context.Context, _ *misstepv1.ListQuotasRequest) (*misstepv1.ListQuotasResponse, error) {
-	caller := access.From(ctx)
+	admin := access.From(ctx).May(misstepv1.Role_ROLE_ADMIN, "")
 	concerns := func(q *misstepv1.Quota) bool {
-		return caller.May(misstepv1.Role_ROLE_ADMIN, "") || q.GetProject() == access.Project(ctx) ||
-			q.GetProject() == quota.Everybody || q.GetPerson() == caller.Name || q.GetPerson() == quota.Everybody
+		if q.GetPerson() == "" {
+			return q.GetProject() == access.Project(ctx) || q.GetProject() == quota.Everybody
+		}
+		return q.GetPerson() == access.Reader(ctx) || q.GetPerson() == quota.Everybody
 	}
 	resp := &misstepv1.ListQuotasResponse{}
 	err := s.readWhole(ctx, func(tx store.Tx, now time.Time) error {
@@ -123,7 +125,7 @@ func (s *Server) ListQuotas(ctx context.Context, _ *misstepv1.ListQuotasRequest)
 			return err
 		}
 		for _, q := range all.GetQuotas() {
-			if !concerns(q) {
+			if !admin && !concerns(q) {
 				continue
 			}
 			u := &misstepv1.QuotaUsage{Quota: q}

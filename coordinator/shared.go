@@ -18,7 +18,7 @@ import (
 
 // abroad returns a transaction in another project than the call's, as somebody who has no role there sees it.
 func abroad(ctx context.Context, whole store.Tx, project string, now time.Time) *scoped.Seen {
-	return scoped.See(scoped.In(whole, project), visibility.Reader{Name: access.From(ctx).Name, Abroad: true}, now)
+	return scoped.See(scoped.In(whole, project), visibility.Reader{Name: access.Reader(ctx), Abroad: true}, now)
 }
 
 // foreign makes findings that another project shares fit for others: they name what only their project has.

@@ -31,11 +31,10 @@ func seenBy(
 	ctx context.Context, whole store.Tx, now time.Time, see func(*scoped.Tx, visibility.Reader, time.Time) *scoped.Seen,
 ) store.Tx {
 	tx := scoped.In(whole, access.Project(ctx))
-	caller := access.From(ctx)
-	if caller.May(misstepv1.Role_ROLE_TRIAGER, access.Project(ctx)) {
+	if access.From(ctx).May(misstepv1.Role_ROLE_TRIAGER, access.Project(ctx)) {
 		return tx
 	}
-	return see(tx, visibility.Reader{Name: caller.Name}, now)
+	return see(tx, visibility.Reader{Name: access.Reader(ctx)}, now)
 }
 
 // SetVisibility implements the AdminService.

@@ -152,6 +152,7 @@ func TestEachVisibilityByEachRole(t *testing.T) {
 			{"tina", misstepv1.Role_ROLE_TRIAGER, true},
 			{"adam", misstepv1.Role_ROLE_ADMIN, true},
 			{"nora", misstepv1.Role_ROLE_VIEWER, true}, // named
+			{"nora for anyone", misstepv1.Role_ROLE_VIEWER, v == plain || v == shared},
 		} {
 			t.Run(fmt.Sprintf("%s by a %s called %s", v, access.RoleName(reader.role), reader.name), func(t *testing.T) {
 				l := newLab(t, memory.New(), bug(0.7))
@@ -161,7 +162,11 @@ func TestEachVisibilityByEachRole(t *testing.T) {
 					people = []string{"nora", "norbert"}
 				}
 				decideVisibility(t, l, n.finding, v, people...)
-				ctx := by(t, reader.name, "p", reader.role, "p")
+				name, forAnyone := strings.CutSuffix(reader.name, " for anyone")
+				ctx := by(t, name, "p", reader.role, "p")
+				if forAnyone {
+					ctx = access.Unnamed(ctx)
+				}
 				nobodys := n
 				nobodys.finding = "F" + strings.Repeat("_", len(n.finding)-1)
 				nobodys.reproduction = "R" + strings.Repeat("_", len(n.reproduction)-1)

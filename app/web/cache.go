@@ -29,8 +29,9 @@ const (
 )
 
 // cache is a connection that gives answers again for a short time, so that many looks at one page cost the coordinator as much as
-// one. It keeps what viewers read in a project, by the project, the caller with what they may do, and the request: some findings
-// are seen by some people only. Where nobody is asked who they are, all share the answers. Other calls pass through.
+// one. It keeps what viewers read in a project, by the project, what the caller may do, and the request. Some findings are seen only
+// by those whom they name: these have answers of their own, and what others share is asked for without a name, so that it has
+// nothing for one of them even if it comes just as they are named. Other calls pass through.
 type cache struct {
 	grpc.ClientConnInterface
 	clock func() time.Time
@@ -111,7 +112,11 @@ func (c *cache) Invoke(ctx context.Context, method string, in, out any, options 
 	if err != nil {
 		return err
 	}
-	key := fmt.Sprintf("%s %q %v %s %s", v.project, v.caller.Name, v.caller.Grants, method, text)
+	name := v.caller.Name
+	if !v.named {
+		name, ctx = "", access.ForAnyone(ctx)
+	}
+	key := fmt.Sprintf("%s %q %v %s %s", v.project, name, v.caller.Grants, method, text)
 	a := c.find(key)
 	message, err := a.get(ctx, c.clock, func(ctx context.Context) (proto.Message, error) {
 		made := out.(proto.Message).ProtoReflect().New().Interface()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/access"
@@ -115,4 +116,52 @@ func TestAnswersDoNotGrowOld(t *testing.T) {
 		conn.now = conn.now.Add(2 * maxFresh)
 		assert.Equal(t, "2", get(), "%v: it is too old to be shown", c.takes)
 	}
+}
+
+// nameless answers with how often it was called, and remembers the names that were not to be used.
+type nameless struct {
+	grpc.ClientConnInterface
+	calls []bool
+}
+
+func (n *nameless) Invoke(ctx context.Context, _ string, _, out any, _ ...grpc.CallOption) error {
+	sent, _ := metadata.FromOutgoingContext(ctx)
+	asked, _ := metadata.FromOutgoingContext(access.ForAnyone(context.Background()))
+	all := true
+	for key := range asked {
+		all = all && len(sent.Get(key)) == 1
+	}
+	n.calls = append(n.calls, all)
+	out.(*misstepv1.GetFindingResponse).Finding = &misstepv1.Finding{Id: strconv.Itoa(len(n.calls))}
+	return nil
+}
+
+// People who may do the same share answers that are made for no name; whoever is named somewhere shares with nobody.
+func TestAnswersAreSharedAmongEquals(t *testing.T) {
+	conn := &nameless{}
+	now := time.Unix(1_800_000_000, 0)
+	cache := newCache(conn, func() time.Time { return now })
+	viewer, triager := misstepv1.Role_ROLE_VIEWER, misstepv1.Role_ROLE_TRIAGER
+	for _, test := range []struct {
+		name  string
+		role  misstepv1.Role
+		named bool
+		want  string
+	}{
+		{"anna", viewer, false, "1"},
+		{"ben", viewer, false, "1"},
+		{"nora", viewer, true, "2"},
+		{"norbert", viewer, true, "3"},
+		{"tina", triager, false, "4"},
+		{"nora", viewer, true, "2"},
+		{"nora", viewer, false, "1"},
+	} {
+		ctx := context.WithValue(t.Context(), visitKey{}, &visit{
+			project: "p", caller: &access.Caller{Name: test.name, Grants: []access.Grant{{Role: test.role}}}, named: test.named,
+		})
+		var response misstepv1.GetFindingResponse
+		require.NoError(t, cache.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, &misstepv1.GetFindingRequest{}, &response))
+		assert.Equal(t, test.want, response.GetFinding().GetId(), test.name)
+	}
+	assert.Equal(t, []bool{true, false, false, true}, conn.calls, "those whose answers are shared have no name")
 }

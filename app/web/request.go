@@ -17,6 +17,8 @@ import (
 // visit is who looks at what: one request, before it is known which page it is for.
 type visit struct {
 	caller *access.Caller
+	// named means that the caller may see what others with the same grants do not.
+	named bool
 	// project and the prefix of its addresses, as "/p/nightly"; the default project has none.
 	project, prefix string
 	// format of the answer: html, json or csv.
@@ -73,7 +75,7 @@ func (s *Site) enter(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		v.caller = &access.Caller{Name: who.GetName()}
+		v.caller, v.named = &access.Caller{Name: who.GetName()}, who.GetNamed()
 		for _, g := range who.GetGrants() {
 			v.caller.Grants = append(v.caller.Grants, access.Grant{Project: g.GetProject(), Role: g.GetRole()})
 		}

@@ -19,23 +19,26 @@ import (
 	"misstep/runner/sim"
 )
 
-// guarded is a scene whose coordinator asks who calls, and a function that makes tokens.
-func guarded(t *testing.T, change ...options) (*scene, func(role misstepv1.Role, project string) string) {
+// tokens makes a token with a role in a project, called "t" or by another name.
+type tokens func(role misstepv1.Role, project string, name ...string) string
+
+// guarded is a scene whose coordinator asks who calls, and what makes tokens of it.
+func guarded(t *testing.T, change ...options) (*scene, tokens) {
 	t.Helper()
 	return guardedAt(t, t.TempDir(), change...)
 }
 
-func guardedAt(t *testing.T, dir string, change ...options) (*scene, func(role misstepv1.Role, project string) string) {
+func guardedAt(t *testing.T, dir string, change ...options) (*scene, tokens) {
 	t.Helper()
 	s := newSceneAt(t, station.Place{Dir: dir, Accounts: station.Accounts{Ask: true}},
 		append([]options{func(o *web.Options) { o.Asks = true }}, change...)...)
-	return s, func(role misstepv1.Role, project string) string {
+	return s, func(role misstepv1.Role, project string, name ...string) string {
 		t.Helper()
 		access, stop, err := station.OpenAccess(t.Context(), dir, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		defer stop()
 		made, err := access.CreateToken(t.Context(), &misstepv1.CreateTokenRequest{
-			Name: "t", Grants: []*misstepv1.Grant{{Role: role, Project: project}},
+			Name: append(name, "t")[0], Grants: []*misstepv1.Grant{{Role: role, Project: project}},
 		})
 		require.NoError(t, err)
 		return made.GetSecret()
@@ -148,23 +151,26 @@ func TestEmbargoHoldsOnPages(t *testing.T) {
 	require.NoError(t, err)
 	id := found.GetFindings()[0].GetId()
 	_, err = fill.st.SetVisibility(t.Context(), &misstepv1.SetVisibilityRequest{
-		FindingId: id, Visibility: misstepv1.Visibility_VISIBILITY_PRIVATE,
+		FindingId: id, Visibility: misstepv1.Visibility_VISIBILITY_PRIVATE, People: []string{"token named"},
 	})
 	require.NoError(t, err)
 	fill.st.Close()
 
 	s, tokenOf := guardedAt(t, dir)
-	triager, viewer := s.browser(), s.browser()
-	for b, role := range map[*scene]misstepv1.Role{
-		triager: misstepv1.Role_ROLE_TRIAGER, viewer: misstepv1.Role_ROLE_VIEWER,
+	triager, viewer, named := s.browser(), s.browser(), s.browser()
+	for b, token := range map[*scene]string{
+		triager: tokenOf(misstepv1.Role_ROLE_TRIAGER, ""), viewer: tokenOf(misstepv1.Role_ROLE_VIEWER, ""),
+		named: tokenOf(misstepv1.Role_ROLE_VIEWER, "", "named"),
 	} {
-		require.Equal(t, http.StatusSeeOther, b.post("/login", url.Values{"token": {tokenOf(role, "")}}).code)
+		require.Equal(t, http.StatusSeeOther, b.post("/login", url.Values{"token": {token}}).code)
 	}
 	for _, path := range []string{"/", "/findings", "/findings.json", "/matrix.csv", "/findings?by=finding"} {
 		assert.Contains(t, triager.get(path).text, id, path)
+		assert.Contains(t, named.get(path).text, id, path)
 		assert.NotContains(t, viewer.get(path).text, id, path)
 	}
 	assert.Equal(t, http.StatusOK, triager.get("/findings/"+id).code)
+	assert.Equal(t, http.StatusOK, named.get("/findings/"+id).code)
 	assert.Equal(t, http.StatusNotFound, viewer.get("/findings/"+id).code)
 	assert.Equal(t, http.StatusNotFound, viewer.get("/findings/"+id+"/evidence/mismatches.jsonl").code)
 }

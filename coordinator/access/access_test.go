@@ -74,12 +74,13 @@ func TestEachCallNamesItsRole(t *testing.T) {
 type called struct {
 	misstepv1.UnimplementedAdminServiceServer
 	misstepv1.UnimplementedCorpusServiceServer
-	by *access.Caller
-	in string // project
+	by     *access.Caller
+	reader string
+	in     string // project
 }
 
 func (s *called) GetFinding(ctx context.Context, _ *misstepv1.GetFindingRequest) (*misstepv1.GetFindingResponse, error) {
-	s.by, s.in = access.From(ctx), access.Project(ctx)
+	s.by, s.reader, s.in = access.From(ctx), access.Reader(ctx), access.Project(ctx)
 	return &misstepv1.GetFindingResponse{}, nil
 }
 
@@ -180,6 +181,21 @@ func TestCallsAreRefusedWithoutTheirRole(t *testing.T) {
 			assert.Equal(t, err == nil, s.by != nil, "the call reached the service")
 		})
 	}
+}
+
+func TestAnswersForAnyoneAreReadWithoutAName(t *testing.T) {
+	s, conn := serve(t, access.Options{Authenticators: []access.Authenticator{
+		named(map[string][]access.Grant{"anna": {{Role: hunter}}}),
+	}})
+	api := misstepv1.NewAdminServiceClient(conn)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "name", "anna")
+	_, err := api.GetFinding(ctx, &misstepv1.GetFindingRequest{})
+	require.NoError(t, err)
+	assert.Equal(t, "anna", s.reader)
+	_, err = api.GetFinding(access.ForAnyone(ctx), &misstepv1.GetFindingRequest{})
+	require.NoError(t, err)
+	assert.Empty(t, s.reader)
+	assert.Equal(t, "anna", s.by.Name, "who is still the one that calls")
 }
 
 func TestWithoutAuthenticatorsCallersAreLocal(t *testing.T) {

@@ -70,7 +70,7 @@ func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	c, project, err := g.admit(ctx, info.FullMethod)
 	call := Call{Caller: c, Method: info.FullMethod, Project: project, Request: request}
 	if err == nil {
-		ctx = InProject(With(ctx, c), project)
+		ctx = forAnyone(InProject(With(ctx, c), project))
 		call.Response, err = handle(ctx, request)
 	}
 	call.Err = err

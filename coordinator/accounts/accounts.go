@@ -56,7 +56,9 @@ type Service struct {
 	// tokens that were shown lately, by id; guarded by mu.
 	tokens map[string]rememberedToken
 	// granted is what is granted; guarded by mu.
-	granted rememberedAccess
+	granted memo[[]*misstepv1.AccessGrant]
+	// named are the people whom what was decided about findings names; guarded by mu.
+	named memo[map[string]bool]
 	// changes counts what was changed here, so that what was read before is not remembered after; guarded by mu.
 	changes uint64
 
@@ -97,6 +99,8 @@ func (s *Service) WhoAmI(ctx context.Context, _ *misstepv1.WhoAmIRequest) (*miss
 	for _, g := range c.Grants {
 		r.Grants = append(r.Grants, &misstepv1.Grant{Project: g.Project, Role: g.Role})
 	}
+	named, err := s.isNamed(ctx, c.Name)
+	r.Named = named || err != nil
 	return r, nil
 }
 

@@ -30,9 +30,10 @@ type rememberedToken struct {
 	at  time.Time
 }
 
-type rememberedAccess struct {
-	rows []*misstepv1.AccessGrant
-	at   time.Time
+// memo is what was read from the store lately; the zero value is nothing.
+type memo[T any] struct {
+	value T
+	at    time.Time
 }
 
 // Authenticate is an access.Authenticator for what travels in the header "authorization".
@@ -148,27 +149,48 @@ func (s *Service) token(ctx context.Context, id string) (*store.Token, error) {
 
 // access returns what is granted as it was at most a few seconds ago.
 func (s *Service) access(ctx context.Context) ([]*misstepv1.AccessGrant, error) {
+	return recall(ctx, s, &s.granted, store.Tx.Access)
+}
+
+// isNamed reports whether what is decided about the visibility of a finding, in any project, names somebody. It may be a few seconds
+// old.
+func (s *Service) isNamed(ctx context.Context, name string) (bool, error) {
+	people, err := recall(ctx, s, &s.named, func(tx store.Tx) (map[string]bool, error) {
+		people := map[string]bool{}
+		all, err := tx.Visibilities()
+		for _, v := range all {
+			for _, p := range v.GetPeople() {
+				people[p] = true
+			}
+		}
+		return people, err
+	})
+	return people[name], err
+}
+
+// recall returns what is read from the store as it was at most a few seconds ago. known is guarded by s.mu.
+func recall[T any](ctx context.Context, s *Service, known *memo[T], read func(store.Tx) (T, error)) (T, error) {
 	now := s.config.Clock()
 	s.mu.Lock()
-	known, changes := s.granted, s.changes
+	last, changes := *known, s.changes
 	s.mu.Unlock()
-	if fresh(known.at, now) {
-		return known.rows, nil
+	if fresh(last.at, now) {
+		return last.value, nil
 	}
-	var rows []*misstepv1.AccessGrant
+	var value T
 	err := s.config.Store.View(ctx, func(tx store.Tx) (err error) {
-		rows, err = tx.Access()
+		value, err = read(tx)
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return value, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changes == changes {
-		s.granted = rememberedAccess{rows, now}
+		*known = memo[T]{value, now}
 	}
-	return rows, nil
+	return value, nil
 }
 
 // fresh reports whether what was read at a time may be believed now; not after the clock was set back.
@@ -183,5 +205,5 @@ func (s *Service) forget() {
 	defer s.mu.Unlock()
 	s.changes++
 	clear(s.tokens)
-	s.granted = rememberedAccess{}
+	s.granted = memo[[]*misstepv1.AccessGrant]{}
 }

@@ -309,7 +309,10 @@ type WhoAmIResponse struct {
 	// grants are what the caller may do.
 	Grants []*Grant `protobuf:"bytes,3,rep,name=grants,proto3" json:"grants,omitempty"`
 	// address of the peer, host and port.
-	Address       string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,4,opt,name=address,proto3" json:"address,omitempty"`
+	// named is true when what was decided about the visibility of a finding, in any project, names the caller: who then may see what
+	// others with the same grants do not. It may be some seconds old, and is true while that cannot be read.
+	Named         bool `protobuf:"varint,5,opt,name=named,proto3" json:"named,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -370,6 +373,13 @@ func (x *WhoAmIResponse) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *WhoAmIResponse) GetNamed() bool {
+	if x != nil {
+		return x.Named
+	}
+	return false
 }
 
 // Token is a token without its secret.
@@ -1448,12 +1458,13 @@ const file_misstep_v1_access_proto_rawDesc = "" +
 	"\tclient_id\x18\x02 \x01(\tR\bclientId\x12\x16\n" +
 	"\x06scopes\x18\x03 \x03(\tR\x06scopes\x12&\n" +
 	"\x0eauthentication\x18\x04 \x01(\bR\x0eauthentication\"\x0f\n" +
-	"\rWhoAmIRequest\"}\n" +
+	"\rWhoAmIRequest\"\x93\x01\n" +
 	"\x0eWhoAmIResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12)\n" +
 	"\x06grants\x18\x03 \x03(\v2\x11.misstep.v1.GrantR\x06grants\x12\x18\n" +
-	"\aaddress\x18\x04 \x01(\tR\aaddress\"\xaa\x02\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05named\x18\x05 \x01(\bR\x05named\"\xaa\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
