@@ -35,6 +35,7 @@ func (s *Site) act(do action) http.Handler {
 			return
 		}
 		s.changes.made.Add(1)
+		s.texts.forget()
 		http.Redirect(w, r, v.prefix+to, http.StatusSeeOther)
 	})
 }

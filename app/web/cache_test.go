@@ -48,18 +48,18 @@ func TestCacheIsBoundedInBytes(t *testing.T) {
 		require.NoError(t, c.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, request, &response))
 		require.Len(t, response.GetFinding().GetId(), size)
 		total := 0
-		for _, key := range c.kept.Keys() {
-			a, _ := c.kept.Peek(key)
-			total += len(key) + proto.Size(a.message)
+		for _, key := range c.answers.kept.Keys() {
+			a, _ := c.answers.kept.Peek(key)
+			total += len(key) + proto.Size(a.value)
 		}
 		assert.LessOrEqual(t, total, maxBytes)
-		assert.Equal(t, total, c.bytes)
+		assert.Equal(t, total, c.answers.bytes)
 		return conn.calls - before
 	}
 	for i := range 100 {
 		assert.Equal(t, 1, get(mib, strconv.Itoa(i)))
 	}
-	assert.Greater(t, c.bytes, maxBytes-2*mib)
+	assert.Greater(t, c.answers.bytes, maxBytes-2*mib)
 	assert.Equal(t, 0, get(mib, "99"), "the latest is kept")
 	assert.Equal(t, 1, get(mib, "0"), "the oldest is not")
 	assert.Equal(t, 1, get(maxBytes, "too large"))

@@ -53,6 +53,9 @@ type Site struct {
 	shared    misstepv1.CatalogueServiceClient
 	handler   http.Handler
 	changes   changes
+	// texts of shared pages, with blanks.
+	texts     *answers[[]byte]
+	blanks    blanks
 	streams   slots
 	downloads slots
 	// writing has a place for each bundle that is written at the same time.
@@ -85,7 +88,8 @@ func New(o Options) *Site {
 		schedules: misstepv1.NewScheduleServiceClient(conn), shared: misstepv1.NewCatalogueServiceClient(conn),
 		streams:   slots{what: "pages that follow what happens", most: 1000, each: 100, comeBack: aliveEvery},
 		downloads: slots{what: "downloads", most: 16, each: 4, comeBack: defaultPatience},
-		writing:   make(chan struct{}, maxBundles), csrf: rand.Text(),
+		writing:   make(chan struct{}, maxBundles), csrf: rand.Text(), blanks: newBlanks(),
+		texts: newAnswers(minShared, func(text []byte) int { return len(text) }, o.Clock),
 	}
 	s.handler = s.routes()
 	return s
@@ -101,17 +105,20 @@ func (s *Site) routes() http.Handler {
 		"GET /findings":              s.findings,
 		"GET /matrix":                s.matrix,
 		"GET /findings/{id}":         s.finding,
-		"GET /findings/{id}/report":  s.report,
 		"GET /findings/{id}/history": s.history,
-
+		"GET /samplers":              s.samplers,
+		"GET /fleet":                 s.fleet,
+		"GET /known":                 s.known,
+		"GET /campaigns":             s.campaigns,
+		"GET /campaigns/{id}":        s.campaign,
+	} {
+		pages.Handle(pattern, s.common(make))
+	}
+	for pattern, make := range map[string]maker{
+		"GET /findings/{id}/report":          s.report,
 		"GET /findings/{id}/compare/{other}": s.compare,
-		"GET /samplers":                      s.samplers,
-		"GET /fleet":                         s.fleet,
-		"GET /known":                         s.known,
 		"GET /people":                        s.people,
-		"GET /campaigns":                     s.campaigns,
 		"GET /campaigns/new":                 s.draft,
-		"GET /campaigns/{id}":                s.campaign,
 	} {
 		pages.Handle(pattern, s.page(make))
 	}

@@ -18,8 +18,11 @@ import (
 	"misstep/runner/sim/fleet"
 )
 
-// refreshPause is the least time between two refreshes of a page, as in the pages' script.
-const refreshPause = 2 * time.Second
+// Between two refreshes of a page is some time, and more if it took long, as in the pages' script.
+const (
+	leastPause, mostPause = 2 * time.Second, 30 * time.Second
+	pauseFactor           = 20
+)
 
 // audience are people who have a page open each: they follow its events, and get the page anew whenever it changed.
 type audience struct {
@@ -134,14 +137,14 @@ func (a *audience) look(ctx context.Context, path, token string, following chan<
 		close(changes)
 	}()
 	saw := ""
-	for last := time.Now(); ; last = time.Now() {
+	for pause, last := leastPause, time.Now(); ; {
 		if _, more := <-changes; !more {
 			return
 		}
-		if wait(ctx, refreshPause-time.Since(last)) != nil {
+		if wait(ctx, pause-time.Since(last)) != nil {
 			continue // until the stream has ended, too
 		}
-		begin := time.Now()
+		last = time.Now()
 		text, err := a.page(ctx, path, token)
 		if err != nil {
 			if ctx.Err() == nil {
@@ -149,7 +152,9 @@ func (a *audience) look(ctx context.Context, path, token string, following chan<
 			}
 			continue
 		}
-		a.pages.Add(time.Since(begin))
+		took := time.Since(last)
+		pause = min(mostPause, max(leastPause, pauseFactor*took))
+		a.pages.Add(took)
 		a.mu.Lock()
 		if strings.HasSuffix(path, changed()) && a.mark != saw && bytes.Contains(text, []byte(a.mark)) {
 			a.seen.Add(time.Since(a.at))

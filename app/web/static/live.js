@@ -3,11 +3,13 @@
 // does the same with its own address.
 "use strict";
 
-const leastPause = 2000; // ms between two refreshes
+// ms between two refreshes; a page that takes long is fetched less often
+const leastPause = 2000, mostPause = 30000, pauseFactor = 20;
+const settlePause = 21000; // ms after which no answer is shown again that was asked for before the last change
 const note = document.getElementById("live");
 const typingPause = 300; // ms without a key before a form is checked
 note.append(document.createTextNode(""));
-let paused = false, last = 0, waiting = 0, asked = 0, source = null;
+let paused = false, last = 0, pause = leastPause, waiting = 0, settling = 0, asked = 0, source = null;
 
 function say(text) { note.firstChild.textContent = text + " "; }
 
@@ -28,6 +30,7 @@ async function refresh() {
   const mine = ++asked;
   const response = await fetch(location.href, { headers: { Accept: "text/html" } });
   const text = await response.text();
+  pause = Math.min(mostPause, Math.max(leastPause, pauseFactor * (Date.now() - last)));
   if (mine !== asked) return; // a later answer is on its way
   if (!response.ok) { say("This page cannot be renewed: " + response.status + "."); return; }
   const fresh = new DOMParser().parseFromString(text, "text/html");
@@ -38,9 +41,13 @@ async function refresh() {
   say(source ? "Live." : "Checked.");
 }
 
+function renew() { refresh().catch(() => say("No connection.")); }
+
 function changed() {
   if (paused || waiting || document.hidden) { if (document.hidden) last = -1; return; }
-  waiting = setTimeout(() => refresh().catch(() => say("No connection.")), Math.max(0, last + leastPause - Date.now()));
+  waiting = setTimeout(renew, Math.max(0, last + pause - Date.now()));
+  clearTimeout(settling);
+  settling = setTimeout(() => { if (!paused && !document.hidden) renew(); }, settlePause);
 }
 
 function follow() {
@@ -74,7 +81,7 @@ if (checked) {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       history.replaceState(null, "", checked.action + "?" + new URLSearchParams(new FormData(checked)));
-      refresh().catch(() => say("No connection."));
+      renew();
     }, typingPause);
   });
 }
