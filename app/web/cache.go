@@ -17,8 +17,8 @@ import (
 const minFresh = time.Second
 
 // cache is a connection that gives answers again for a short time, so that many looks at one page cost the coordinator as much as
-// one. It keeps what viewers read in a project, by the project, what the caller may do, and the request. Some findings are seen only
-// by those whom they name: these have answers of their own, and what others share is asked for without a name, so that it has
+// one. It keeps what viewers read in a project, by the project, what the caller may do, and the request. Some findings are seen by
+// those alone whom they name: these have answers of their own, and what others share is asked for without a name, so that it has
 // nothing for one of them even if it comes just as they are named. Other calls pass through.
 type cache struct {
 	grpc.ClientConnInterface

@@ -160,7 +160,8 @@ func TestAnswersAreSharedAmongEquals(t *testing.T) {
 			project: "p", caller: &access.Caller{Name: test.name, Grants: []access.Grant{{Role: test.role}}}, named: test.named,
 		})
 		var response misstepv1.GetFindingResponse
-		require.NoError(t, cache.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName, &misstepv1.GetFindingRequest{}, &response))
+		require.NoError(t, cache.Invoke(ctx, misstepv1.AdminService_GetFinding_FullMethodName,
+			&misstepv1.GetFindingRequest{}, &response))
 		assert.Equal(t, test.want, response.GetFinding().GetId(), test.name)
 	}
 	assert.Equal(t, []bool{true, false, false, true}, conn.calls, "those whose answers are shared have no name")

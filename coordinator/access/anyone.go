@@ -28,8 +28,8 @@ func forAnyone(ctx context.Context) context.Context {
 	return Unnamed(ctx)
 }
 
-// Reader returns the name by which a caller may be shown what others are not; empty when the answer is for others, too. What is read
-// depends on the name of a caller by this alone.
+// Reader returns the name by which a caller may be shown what others are not; empty when the answer is for others, too. What is
+// read depends on the name of a caller by this alone.
 func Reader(ctx context.Context) string {
 	if ctx.Value(unnamedKey{}) != nil {
 		return ""

@@ -152,8 +152,8 @@ func (s *Service) access(ctx context.Context) ([]*misstepv1.AccessGrant, error) 
 	return recall(ctx, s, &s.granted, store.Tx.Access)
 }
 
-// isNamed reports whether what is decided about the visibility of a finding, in any project, names somebody. It may be a few seconds
-// old.
+// isNamed reports whether what is decided about the visibility of a finding, in any project, names somebody. It may be a few
+// seconds old.
 func (s *Service) isNamed(ctx context.Context, name string) (bool, error) {
 	people, err := recall(ctx, s, &s.named, func(tx store.Tx) (map[string]bool, error) {
 		people := map[string]bool{}
