@@ -18,7 +18,7 @@ const mostWaits = 8
 type schedExplain struct {
 	File     string        `arg:"" name:"log" help:"Log of misstep sched run --log, or schedule.log of a trial's evidence." type:"existingfile" predictor:"file"`
 	Round    int           `within:"[1,)" help:"Number of threads that the program creates in each round: the rare places are those of the last round." placeholder:"THREADS"`
-	Last     time.Duration `within:"(0s,)" help:"Explain this long before the standstill or the end (default: what the last events, some 160, take)." placeholder:"TIME"`
+	Last     time.Duration `within:"(0s,)" help:"Explain this long before the time that the others are relative to (default: what the last events, some 160, take)." placeholder:"TIME"`
 	HTML     string        `name:"html" help:"Write a page with the picture and the words to this file." placeholder:"FILE"`
 	SVG      string        `name:"svg" help:"Write the picture to this file." placeholder:"FILE"`
 	Perfetto string        `help:"Write the whole log in the trace event format, which ui.perfetto.dev shows, to this file." placeholder:"FILE"`
@@ -91,7 +91,7 @@ func renderInterleaving(w io.Writer, x *explain.Explanation) {
 	for _, s := range x.Silences() {
 		lines(s, "  ", "    ")
 	}
-	absences("Decisions that mattered, the last ones before that:", x.Mattered)
+	absences("Decisions that mattered, the last and the longest ones before that:", x.Mattered)
 	absences("Longest absences of the whole log:", x.Longest)
 	if len(x.Waits) > 0 {
 		fmt.Fprintf(w, "\nWho waited for whom, from %s on:\n", x.Relative(x.From))

@@ -119,7 +119,7 @@ func TestSchedExplain(t *testing.T) {
 	page, picture, trace := filepath.Join(dir, "x.html"), filepath.Join(dir, "x.svg"), filepath.Join(dir, "x.json")
 	code, out, stderr := sched(t, "explain", file, "--html", page, "--svg", picture, "--perfetto", trace)
 	require.Zero(t, code, stderr)
-	assert.Contains(t, out, "./program: strategy delay, seed 3\n2 threads, 1 decisions in 10µs; times")
+	assert.Contains(t, out, "program: strategy delay, seed 3\n2 threads, 1 decisions in 10µs; times")
 	assert.Contains(t, out, "worker 0.0 away for 9.5µs: delayed; meanwhile\n            ran main 0 once")
 	for name, part := range map[string]string{page: "<!doctype html>", picture: "<svg ", trace: `"traceEvents"`} {
 		text, err := os.ReadFile(name)

@@ -15,13 +15,6 @@ const (
 	// By default the window has this many decisions, beginnings and ends of runs before the moment; at most so many absences that
 	// mattered, silent threads and longest absences are listed.
 	windowRecords, mostListed, mostLongest = 240, 8, 5
-	// The log is looked at in so many equal parts. In a standstill, a tenth of all at least, each part has less than a twentieth of
-	// the records of the busiest one.
-	parts, quietParts, quietShare = 100, 10, 20
-	// A thread fell silent if it was blocked for so many times as long as ever before and for this part of the log, and ran at most
-	// so often afterwards, to end.
-	silentTimes, silentPart, silentRuns = 4, 10, 4
-	leastSilence                        = time.Millisecond // of a standstill, too
 )
 
 // ErrEmpty means that a log has nothing to explain.
@@ -40,16 +33,19 @@ type Explanation struct {
 	CutAt int64 `json:"cut_at,omitempty"`
 	// Runs reports whether the log has when threads ran and who woke them; logs of version 2 and those of the agent do not.
 	Runs bool `json:"has_runs"`
-	// Moment is the time of interest: when everything stood still, else when the last thread fell silent, else the end.
+	// Moment is the time of interest: when everything stood still, else when the last thread fell silent, else when the last thread
+	// ended before the program did, else the end.
 	Moment time.Duration `json:"moment_ns"`
 	// Standstill is how long hardly any thread ran from the moment on; 0 if there was no standstill.
 	Standstill time.Duration `json:"standstill_ns"`
+	// Ended is the thread whose end is the moment.
+	Ended string `json:"ended,omitempty"`
 	// Silent are the threads that were blocked from then on, the last ones to block first.
 	Silent []Silence `json:"silent"`
 	// From and To limit the window around the moment, which Mattered, Waits and the picture show.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
-	// Mattered are the last perturbed absences before the moment in which others ran, in the order of time.
+	// Mattered are the last and the longest perturbed absences before the moment in which others ran, in the order of time.
 	Mattered []Absence `json:"mattered"`
 	// Longest are the longest absences of the whole log.
 	Longest []Absence `json:"longest"`
@@ -103,134 +99,11 @@ func Explain(l *schedule.Log, o Options) (*Explanation, error) {
 		Silent: []Silence{}, Mattered: []Absence{}, Longest: []Absence{}, Waits: []Wait{},
 	}
 	times := timesOf(l)
-	if still, found := standstill(times); found {
-		x.Silent = t.blockedIn(still)
-		// A compiler may have worked on for a moment: what matters is when the last thread of the program blocked.
-		if len(x.Silent) > 0 && x.Silent[0].Since >= still.From-t.End/parts {
-			still.From = x.Silent[0].Since
-		}
-		x.Moment, x.Standstill = still.From, still.Length()
-	} else if x.Silent = t.silent(times[len(times)/2]); len(x.Silent) > 0 {
-		x.Moment = x.Silent[0].Since
-	}
+	x.find(times)
 	x.window(times, o.Last)
 	x.choose(schedule.StopReports(schedule.Choose(stops, schedule.MaxPlaces), t.names, l.Header))
 	x.waits()
 	return x, nil
-}
-
-// standstill returns the longest time in which hardly anything ran, if it begins in the later half of the records. A JVM is never
-// quite still: its threads look now and then whether there is something to do.
-func standstill(times []time.Duration) (still Span, found bool) {
-	end := times[len(times)-1]
-	width := end/parts + 1
-	var counts [parts]int
-	for _, at := range times {
-		counts[at/width]++
-	}
-	first, length := 0, 0
-	for i := 0; i < parts; i++ {
-		n := 0
-		for i+n < parts && counts[i+n]*quietShare < slices.Max(counts[:]) {
-			n++
-		}
-		if n > length {
-			first, length = i, n
-		}
-		i += n
-	}
-	if length < quietParts || first == 0 {
-		return Span{}, false
-	}
-	// It begins in the busy part before it, with the first gap of about the length of those that follow.
-	k, _ := slices.BinarySearch(times, time.Duration(first-1)*width)
-	var widest time.Duration
-	for i := k; i+1 < len(times) && times[i] < time.Duration(first+1)*width; i++ {
-		widest = max(widest, times[i+1]-times[i])
-	}
-	for k+1 < len(times) && times[k+1]-times[k] < widest/2 {
-		k++
-	}
-	ended, _ := slices.BinarySearch(times, time.Duration(first+length)*width)
-	still = Span{From: times[k], To: times[min(ended, len(times)-1)]}
-	return still, k >= len(times)/2 && still.Length() > leastSilence
-}
-
-// blockedIn returns the threads that are blocked almost throughout a time, the last ones to block first.
-func (t *Timeline) blockedIn(still Span) []Silence {
-	all := []Silence{}
-	for i := range t.Threads {
-		if !t.Threads[i].works() {
-			continue
-		}
-		var blocked time.Duration
-		since := still.To
-		for _, s := range t.Threads[i].during(still.From, still.To) {
-			if s.State == Blocked || s.State == Alive {
-				blocked += min(s.To, still.To) - max(s.From, still.From)
-				since = min(since, s.From)
-			}
-		}
-		if since <= still.From && blocked >= still.Length()*9/10 {
-			all = append(all, Silence{Thread: i, Label: t.Threads[i].Label(), Since: since, For: still.To - since})
-		}
-	}
-	return sorted(all)
-}
-
-// works reports whether a thread is one of the program: those of the VM, of compilers and collectors are still when there is no
-// work.
-func (t *Thread) works() bool {
-	return t.Role == schedule.RoleMutator || t.Role == schedule.RoleUnspecified
-}
-
-func sorted(all []Silence) []Silence {
-	slices.SortStableFunc(all, func(a, b Silence) int { return cmp.Compare(b.Since, a.Since) })
-	return all
-}
-
-// timesOf returns the times of all decisions and of the beginnings and ends of all runs, in order.
-func timesOf(l *schedule.Log) (times []time.Duration) {
-	for _, part := range [][]schedule.Record{l.Decisions, l.Runs} {
-		for _, r := range part {
-			times = append(times, max(0, r.Elapsed))
-			if r.Kind == schedule.RecordRun {
-				times = append(times, max(0, endOf(r)))
-			}
-		}
-	}
-	slices.Sort(times)
-	return times
-}
-
-// silent returns the threads that were blocked for longer than ever before, from a time after the earliest one on, until the end or
-// until they ended: before that a program starts.
-func (t *Timeline) silent(earliest time.Duration) []Silence {
-	all := []Silence{}
-	for i := range t.Threads {
-		if !t.Threads[i].works() {
-			continue
-		}
-		var longest Span
-		var second time.Duration
-		after := 0
-		for _, s := range t.Threads[i].Spans {
-			switch {
-			case s.State == Running || s.State == KeptAway && !t.Runs:
-				after++
-			case s.State != Blocked && s.State != Alive:
-			case s.Length() > longest.Length():
-				second, longest, after = longest.Length(), s, 0
-			default:
-				second = max(second, s.Length())
-			}
-		}
-		long := max(silentTimes*second, t.End/silentPart, leastSilence)
-		if after <= silentRuns && longest.From >= earliest && longest.Length() > long {
-			all = append(all, Silence{Thread: i, Label: t.Threads[i].Label(), Since: longest.From, For: longest.Length()})
-		}
-	}
-	return sorted(all)
 }
 
 // window chooses the window: last before the moment, or as much as windowRecords records take, and an eighth of it after.
@@ -267,37 +140,43 @@ func (x *Explanation) choose(places []schedule.StopReport) {
 			all = append(all, a)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Absence) int { return cmp.Compare(b.Length(), a.Length()) })
+	slices.SortStableFunc(all, longest)
 	for _, a := range all[:min(mostLongest, len(all))] {
 		x.Longest = append(x.Longest, x.meanwhile(a))
 	}
-	weight := func(a Absence) int { // rare places first, then the threads that are blocked at the end, the VM's last
+	weight := func(a Absence) int { // rare places first, then the threads that are blocked or away at the moment, the VM's last
+		works := x.timeline.Threads[a.Thread].works()
 		switch {
 		case a.Rare != "":
 			return 0
-		case silent[a.Thread]:
+		case silent[a.Thread], works && a.To >= x.Moment:
 			return 1
-		case x.timeline.Threads[a.Thread].works():
+		case works:
 			return 2
 		}
 		return 3
 	}
-	slices.SortStableFunc(all, func(a, b Absence) int {
-		return cmp.Or(cmp.Compare(weight(a), weight(b)), cmp.Compare(b.From, a.From))
-	})
-	for _, a := range all {
-		if len(x.Mattered) == mostListed {
-			break
-		}
-		if a.Reason == Crowded || a.To <= x.From || a.From >= x.Moment {
-			continue
-		}
-		if a = x.meanwhile(a); len(a.Meanwhile) > 0 || !x.Runs {
-			x.Mattered = append(x.Mattered, a)
-		}
+	all = slices.DeleteFunc(all, func(a Absence) bool { return a.Reason == Crowded || a.To <= x.From || a.From >= x.Moment })
+	for _, order := range []func(a, b Absence) int{latest, longest} { // half of the list each
+		slices.SortStableFunc(all, func(a, b Absence) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), order(a, b)) })
+		n := 0
+		all = slices.DeleteFunc(all, func(a Absence) bool {
+			if n == mostListed/2 {
+				return false
+			}
+			if a = x.meanwhile(a); len(a.Meanwhile) > 0 || !x.Runs {
+				x.Mattered = append(x.Mattered, a)
+				n++
+			}
+			return true
+		})
 	}
 	slices.SortStableFunc(x.Mattered, func(a, b Absence) int { return cmp.Compare(a.From, b.From) })
 }
+
+func latest(a, b Absence) int { return cmp.Compare(b.From, a.From) }
+
+func longest(a, b Absence) int { return cmp.Compare(b.Length(), a.Length()) }
 
 func (x *Explanation) meanwhile(a Absence) Absence {
 	a.Meanwhile = x.timeline.ranIn(a.Thread, a.From, a.To)

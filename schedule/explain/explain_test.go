@@ -108,6 +108,110 @@ func TestAStandstillIsExplained(t *testing.T) {
 	assert.Empty(t, x.Remarks())
 }
 
+// A thread that is kept away until the program fails is what failed, and not that the others wait for it.
+func TestAThreadThatWasKeptAwayThroughoutIsNamed(t *testing.T) {
+	r := record("main", "writer", "reader")
+	for i := range uint64(40) {
+		r.add(3, 50*i, schedule.EventWakeup, 5, schedule.MarkDelayed)
+		r.run(2, 50*i, 50*i+6, schedule.EndingBlocked, 0)
+		r.run(3, 50*i+6, 50*i+40, schedule.EndingBlocked, 2)
+	}
+	r.add(2, 1_990, schedule.EventWakeup, 100_000, schedule.MarkDelayed)
+	r.add(3, 2_000, schedule.EventWakeup, 0, 0)
+	r.run(3, 2_000, 2_020, schedule.EndingBlocked, 0)
+	r.run(2, 101_990, 102_000, schedule.EndingExited, 0)
+	x := explained(t, r, Options{})
+	assert.Equal(t, "Standstill: hardly anything ran for 100ms, as long as a decision kept writer 0.0 away. Blocked meanwhile:",
+		x.Verdict())
+	assert.Equal(t, []string{"reader 0.1 since then, for 100ms"}, x.Silences())
+	require.Len(t, x.Mattered, mostListed)
+	assert.Equal(t, "writer 0.0 away for 100ms: delayed; meanwhile ran reader 0.1 once", x.Mattered[mostListed-1].Sentence())
+}
+
+// failing is a log of rounds of two threads. In the last one the writer is away for longer than it was ever blocked, then main says
+// for as long as 400 records what is wrong, and ends with the VM's thread.
+func failing() *recorder {
+	r := record("main", "vm", "writer", "reader")
+	r.Threads[1].Role = schedule.RoleVM
+	r.add(1, 0, schedule.EventStart, 0, 0)
+	r.run(1, 0, 5, schedule.EndingBlocked, 0)
+	for i := range uint64(100) {
+		at := 10 + 200*i
+		r.add(3, at, schedule.EventWakeup, 0, 0)
+		r.run(3, at, at+10, schedule.EndingBlocked, 0)
+		r.add(4, at+20, schedule.EventWakeup, 0, 0)
+		r.run(4, at+20, at+30, schedule.EndingBlocked, 0)
+	}
+	r.add(3, 20_000, schedule.EventWakeup, 5_000, schedule.MarkDelayed)
+	r.add(4, 20_020, schedule.EventWakeup, 0, 0)
+	r.run(4, 20_020, 20_040, schedule.EndingSlice, 0)
+	for i := range uint64(mostListed) { // short absences, later than the one that matters
+		at := 20_040 + 20*i
+		r.add(4, at, schedule.EventExpiry, 5, schedule.MarkDelayed)
+		r.run(1, at, at+5, schedule.EndingBlocked, 0)
+		r.run(4, at+5, at+20, schedule.EndingSlice, 0)
+	}
+	r.run(4, 20_200, 20_210, schedule.EndingExited, 0)
+	r.run(3, 25_000, 25_010, schedule.EndingExited, 0)
+	for i := range uint64(400) {
+		r.add(1, 25_100+20*i, schedule.EventExpiry, 2, schedule.MarkDelayed)
+		r.run(1, 25_102+20*i, 25_110+20*i, schedule.EndingSlice, 0)
+	}
+	r.add(2, 33_200, schedule.EventWakeup, 0, 0)
+	r.run(2, 33_200, 33_210, schedule.EndingExited, 1)
+	r.Runs[len(r.Runs)-1].Role = schedule.RoleVM
+	r.run(1, 33_220, 33_300, schedule.EndingExited, 0)
+	return r
+}
+
+func TestAFailureIsBeforeTheEndOfTheLastOtherThread(t *testing.T) {
+	x := explained(t, failing(), Options{})
+	assert.Equal(t, "writer 0.1", x.Ended)
+	assert.Equal(t, 25_010*time.Microsecond, x.Moment)
+	assert.Contains(t, x.Verdict(), "Explained is what came before writer 0.1 ended")
+	require.Len(t, x.Mattered, mostListed)
+	assert.Equal(t, "writer 0.1 away for 5ms: delayed; meanwhile ran reader 0.2 10 times, main 0 8 times", x.Mattered[0].Sentence())
+
+	// If others work on, the end of one is nothing special.
+	r := failing()
+	r.Threads = append(r.Threads, schedule.Record{Kind: schedule.RecordThread, Path: 5, Delay: 1, Counter: 3, Comm: "other"})
+	for i := range uint64(330) {
+		r.add(5, 100*i, schedule.EventWakeup, 0, 0)
+		r.run(5, 100*i, 100*i+10, schedule.EndingBlocked, 0)
+	}
+	x = explained(t, r, Options{})
+	assert.Empty(t, x.Ended)
+	assert.Equal(t, x.End, x.Moment)
+}
+
+// A pause after which the program works on is no standstill.
+func TestAPauseIsNoStandstill(t *testing.T) {
+	r := record("main", "one", "two")
+	at := uint64(0)
+	for i := range 300 {
+		if i == 200 {
+			at += 6000
+		}
+		for _, thread := range []uint64{2, 3} {
+			r.add(thread, at, schedule.EventWakeup, 0, 0)
+			r.run(thread, at, at+10, schedule.EndingBlocked, 0)
+			at += 50
+		}
+	}
+	assert.Zero(t, explained(t, r, Options{}).Standstill)
+}
+
+func TestTheTitleHasBothEndsOfACommand(t *testing.T) {
+	x := &Explanation{Header: schedule.Header{
+		Perturbation: schedule.Perturbation{Strategy: "chaos", Seed: 7},
+		Command:      []string{"/usr/bin/java", strings.Repeat("-Da=b ", 40), "-cp", "classes", "Main"},
+	}}
+	assert.Equal(t, "java -Da=b -Da=b -Da…-Da=b -Da=b -Da=b -Da=b -Da=b -Da=b -Da=b  -cp classes Main: strategy chaos, seed 7",
+		x.Title())
+	x.Header.Command = nil
+	assert.Equal(t, "a program: strategy chaos, seed 7", x.Title())
+}
+
 func TestTheWindowIsAsLongAsAsked(t *testing.T) {
 	x := explained(t, deadlock(), Options{Last: 50 * time.Microsecond})
 	assert.Equal(t, 670*time.Microsecond, x.From)

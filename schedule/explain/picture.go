@@ -101,6 +101,8 @@ func (x *Explanation) picture() *picture {
 		p.MomentLabel = "standstill for " + Short(x.Standstill)
 	case len(x.Silent) > 0:
 		p.MomentLabel = "last thread fell silent"
+	case x.Ended != "":
+		p.MomentLabel = shorten(x.Ended, 26) + " ended"
 	}
 	at := map[int]float64{}
 	for n, i := range shown {

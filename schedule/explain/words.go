@@ -2,6 +2,8 @@ package explain
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,11 +12,21 @@ import (
 
 // Title says what ran under which perturbation.
 func (x *Explanation) Title() string {
-	command := shorten(schedule.Printable(strings.Join(x.Header.Command, " ")), 80)
-	if command == "" {
-		command = "a program"
+	command := "a program"
+	if words := slices.Clone(x.Header.Command); len(words) > 0 {
+		words[0] = filepath.Base(words[0])
+		command = middle(schedule.Printable(strings.Join(words, " ")), 80)
 	}
 	return fmt.Sprintf("%s: strategy %s, seed %d", command, x.Header.Strategy, x.Header.Seed)
+}
+
+// middle leaves out what is in the middle of a long text: a Java program's name is near the end of its command.
+func middle(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most/4]) + "…" + string(r[len(r)-most+most/4+1:])
 }
 
 // Subtitle says how much the log has.
@@ -26,14 +38,33 @@ func (x *Explanation) Subtitle() string {
 // Verdict says what happened at the moment.
 func (x *Explanation) Verdict() string {
 	switch {
-	case x.Standstill > 0 && len(x.Silent) > 0:
-		return fmt.Sprintf("Standstill: hardly anything ran for %s. Blocked meanwhile:", Short(x.Standstill))
 	case x.Standstill > 0:
-		return fmt.Sprintf("Standstill: hardly anything ran for %s.", Short(x.Standstill))
+		text := fmt.Sprintf("Standstill: hardly anything ran for %s", Short(x.Standstill))
+		if away := x.away(); len(away) > 0 {
+			text += ", as long as a decision kept " + strings.Join(away, " and ") + " away"
+		}
+		if len(x.Silent) > 0 {
+			return text + ". Blocked meanwhile:"
+		}
+		return text + "."
 	case len(x.Silent) > 0:
 		return "Threads that worked and then were blocked until they ended, or to the log's end:"
 	}
+	if x.Ended != "" {
+		return fmt.Sprintf("No thread fell silent. Explained is what came before %s ended, the last one before the program did.",
+			x.Ended)
+	}
 	return "No thread fell silent: the log's end is explained."
+}
+
+// away returns the threads that were kept away throughout the standstill: it is no hang then.
+func (x *Explanation) away() (labels []string) {
+	for _, a := range x.Mattered {
+		if x.timeline.Threads[a.Thread].works() && a.To >= x.Moment+x.Standstill*9/10 {
+			labels = append(labels, a.Label)
+		}
+	}
+	return labels
 }
 
 // Silences says since when the silent threads were blocked.
