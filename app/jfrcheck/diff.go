@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
@@ -18,7 +17,7 @@ import (
 
 // DiffOptions of a comparison.
 type DiffOptions struct {
-	// A and B are recordings, EventA and EventB the types of event that are compared; empty for the one with the most samples.
+	// A and B are recordings, EventA and EventB the types of event that are compared; empty for the one of which both have most.
 	A, B           string
 	EventA, EventB string
 	Stdin          io.Reader
@@ -114,65 +113,62 @@ func (p *profiles) Visit(r recording.Record) error {
 func (p *profiles) ends(*Recording) {}
 func (p *profiles) report(*Report)  {}
 
-// choose returns the profile of a type, or of the type with the most samples.
-func (p *profiles) choose(event string) (string, *profile, error) {
-	if event == "" {
-		for _, name := range slices.Sorted(maps.Keys(p.of)) {
-			if event == "" || p.of[name].usable > p.of[event].usable {
-				event = name
-			}
-		}
-	}
-	chosen := p.of[event]
-	if chosen == nil || chosen.usable == 0 {
-		return "", nil, fmt.Errorf("it has no samples with a stack trace%s: compared are those of %v", of(event),
-			slices.Sorted(maps.Keys(samplerTypes)))
-	}
-	return event, chosen, nil
-}
-
-func of(event string) string {
-	if event == "" {
-		return ""
-	}
-	return " of " + event
-}
-
 // Diff compares two recordings.
 func Diff(ctx context.Context, reader Reader, o DiffOptions) (*Difference, error) {
 	if o.A == Stdin && o.B == Stdin {
 		return nil, errors.New("only one of the two recordings can be standard input")
 	}
-	d, seed := &Difference{Level: o.Level, Changes: []Change{}, Stacks: []Change{}}, maphash.MakeSeed()
+	d := &Difference{Level: o.Level, Changes: []Change{}, Stacks: []Change{}}
+	seed := maphash.MakeSeed()
+	a, err := d.read(ctx, reader, o, o.A, seed)
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.read(ctx, reader, o, o.B, seed)
+	if err != nil {
+		return nil, err
+	}
+	d.A.Event, d.B.Event = chooseEvents(a, b, o.EventA, o.EventB)
+	if d.A.Event != d.B.Event && (o.EventA == "" || o.EventB == "") {
+		d.Notes = append(d.Notes, "the two have no sampler in common: samplers differ by what they sample, such as threads that "+
+			"wait; --event-a and --event-b name others")
+	}
 	var chosen [2]*profile
-	for i, side := range []struct {
-		file, event string
-		to          *Side
-	}{{o.A, o.EventA, &d.A}, {o.B, o.EventB, &d.B}} {
-		p := &profiles{seed: seed, of: map[string]*profile{}}
-		in := Options{Stdin: o.Stdin, TempDir: o.TempDir, MaxBytes: o.MaxBytes}
-		r, err := check(ctx, reader, side.file, in, []consumer{p})
-		if err == nil {
-			*side.to = Side{File: side.file}
-			side.to.Event, chosen[i], err = p.choose(side.event)
-		}
+	for i, from := range []struct {
+		file string
+		*profiles
+		to *Side
+	}{{o.A, a, &d.A}, {o.B, b, &d.B}} {
+		p, err := from.get(from.to.Event)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", side.file, err)
+			return nil, fmt.Errorf("%s: %w", from.file, err)
 		}
-		if r.Incomplete != "" || len(r.Problems) > 0 {
-			d.Notes = append(d.Notes, side.file+" could not be read whole: see misstep jfr check")
-		}
-		if chosen[i].full {
+		if p.full {
 			d.Notes = append(d.Notes,
-				fmt.Sprintf("%s has more than %d stacks: further ones are not told apart", side.file, mostKeys))
+				fmt.Sprintf("%s has more than %d stacks: further ones are not told apart", from.file, mostKeys))
 		}
-		side.to.Counts, side.to.Compared, side.to.Blocks = chosen[i].lacking, chosen[i].usable, chosen[i].blocks.count
-		if side.to.Event == lostEvent {
-			side.to.Lost = p.lost
+		chosen[i] = p
+		*from.to = Side{File: from.file, Event: from.to.Event, Counts: p.lacking, Compared: p.usable, Blocks: p.blocks.count}
+		if from.to.Event == lostEvent {
+			from.to.Lost = from.lost
 		}
 	}
 	d.compare(chosen[0], chosen[1], o.Top)
 	return d, nil
+}
+
+// read returns the profiles of a recording.
+func (d *Difference) read(ctx context.Context, reader Reader, o DiffOptions, file string, seed maphash.Seed) (*profiles, error) {
+	p := &profiles{seed: seed, of: map[string]*profile{}}
+	in := Options{Stdin: o.Stdin, TempDir: o.TempDir, MaxBytes: o.MaxBytes}
+	r, err := check(ctx, reader, file, in, []consumer{p})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if r.Incomplete != "" || len(r.Problems) > 0 {
+		d.Notes = append(d.Notes, file+" could not be read whole: see misstep jfr check")
+	}
+	return p, nil
 }
 
 // leastSamples of a key, in both recordings together, without which no test could tell a difference.

@@ -115,7 +115,7 @@ func (p *profile) countersOf(s *recording.Stack) []*counts {
 func (p *profile) name(m *recording.Method) string {
 	name, known := p.names[m]
 	if !known {
-		name = methodName(m)
+		name = lastingName(m)
 		p.names[m] = name
 	}
 	return name

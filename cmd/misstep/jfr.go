@@ -90,7 +90,7 @@ type jfrDiffCommand struct {
 	recordingFlags
 	A      string  `arg:"" help:"Recording, also compressed by gzip or zstd." type:"path" placeholder:"A"`
 	B      string  `arg:"" help:"Recording to compare with." type:"path" placeholder:"B"`
-	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared (default: the one with the most)." placeholder:"TYPE"`
+	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared (default: the one of which both have most, jdk.NativeMethodSample last)." placeholder:"TYPE"`
 	EventB string  `name:"event-b" help:"The same of B." placeholder:"TYPE"`
 	Level  float64 `within:"(0,1)" help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
 	Top    int     `within:"[1,)" help:"Differences of each kind that are shown; JSON and the page say how many were left out (left_out)." default:"10"`
