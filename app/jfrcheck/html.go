@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -23,6 +24,7 @@ var pageTemplates = template.Must(template.New("").Funcs(template.FuncMap{
 	"points":   func(a, b float64) string { return fmt.Sprintf("%+.1f", 100*(b-a)) },
 	"bytes":    func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
 	"count":    func(n any) string { return digits.Group(fmt.Sprint(n)) },
+	"sentence": func(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." },
 	"bars":     bars,
 	"pair":     pair,
 	"duration": func(begin, end time.Time) string { return end.Sub(begin).Round(time.Second).String() },

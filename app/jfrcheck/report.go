@@ -1,6 +1,10 @@
 package jfrcheck
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Report is what a check of recordings found.
 type Report struct {
@@ -29,6 +33,35 @@ func (r *Report) Proved() bool {
 		}
 	}
 	return false
+}
+
+// Answer says in a few words whether the profile is right, how much of it is unusable, and what was not checked.
+func (r *Report) Answer() string {
+	answer := "nothing that was checked is wrong"
+	switch {
+	case r.Wrong():
+		answer = "something is wrong for certain"
+	case !r.Proved():
+		return "nothing was checked: the recordings have nothing to compare"
+	case len(r.Doubts) > 0:
+		answer = "nothing is wrong for certain, but something is doubtful"
+	}
+	var unusable, skipped []string
+	for _, s := range r.Samplers {
+		unusable = append(unusable, fmt.Sprintf("%.1f %% of %s", 100*s.Unusable(), s.Event))
+	}
+	if len(unusable) > 0 {
+		answer += "; samples without a whole stack: " + strings.Join(unusable, ", ")
+	}
+	for _, c := range r.Checks {
+		if c.Skipped != "" {
+			skipped = append(skipped, c.Name)
+		}
+	}
+	if len(skipped) > 0 {
+		answer += "; not checked: " + strings.Join(skipped, ", ")
+	}
+	return answer
 }
 
 // Recording is one file.

@@ -12,15 +12,18 @@ import (
 	"misstep/app/jfrcheck"
 )
 
-// screenFaults is the number of faults, and of doubts, that a screen shows.
-const screenFaults = 6
+// screenFaults is the number of lines for faults, and for doubts, on a screen; screenProblems that of places that cannot be read.
+const (
+	screenFaults   = 8
+	screenProblems = 6
+)
 
 // renderReport prints a report that is read in a minute: what it is about, whether anything is wrong, what samples lack.
 func renderReport(w io.Writer, r *jfrcheck.Report) {
 	for _, f := range r.Recordings {
 		fmt.Fprintf(w, "%s: %s, %s, %v, %s\n", printable(f.File), f.Profiler, humanize.IBytes(uint64(f.Bytes)),
 			f.End.Sub(f.Begin).Round(time.Second), plural(f.Chunks, "chunk"))
-		for _, p := range f.Problems[:min(len(f.Problems), screenFaults)] {
+		for _, p := range f.Problems[:min(len(f.Problems), screenProblems)] {
 			fmt.Fprintf(w, "  chunk %d, offset %d: %s\n", p.Chunk, p.Offset, printable(p.Message))
 		}
 		if f.Incomplete != "" {
@@ -33,7 +36,7 @@ func renderReport(w io.Writer, r *jfrcheck.Report) {
 	fmt.Fprintln(w)
 	var rows [][]string
 	for _, c := range r.Checks {
-		verdict := fmt.Sprintf("%d wrong", c.Wrong)
+		verdict := fmt.Sprint(c.Wrong)
 		if c.Skipped != "" {
 			verdict = "not made: " + c.Skipped
 		}
@@ -60,26 +63,37 @@ func renderReport(w io.Writer, r *jfrcheck.Report) {
 			fmt.Fprintln(w, line)
 		}
 	}
+	fmt.Fprintln(w)
+	for _, line := range wrap(r.Answer(), "misstep: ", "         ", width) {
+		fmt.Fprintln(w, line)
+	}
 }
 
 func renderFaults(w io.Writer, title string, faults []jfrcheck.Fault) {
 	if len(faults) == 0 {
 		return
 	}
-	fmt.Fprintln(w)
-	var rows [][]string
-	for _, f := range faults[:min(len(faults), screenFaults)] {
-		rows = append(rows, []string{fmt.Sprint(f.Count), f.Kind, f.Place, orDash(f.Known), f.Detail})
+	width, _ := sizeOf(w)
+	var lines []string
+	shown := 0
+	for ; shown < len(faults); shown++ {
+		f := faults[shown]
+		first := fmt.Sprintf("  %d ×  ", f.Count)
+		others := strings.Repeat(" ", len([]rune(first)))
+		what := f.Kind + ": " + f.Place
+		if f.Known != "" {
+			what += ", known as " + f.Known
+		}
+		cut := func(text string) string { return joinCut(strings.Fields(text), width-len(others)) }
+		next := append(wrap(cut(what), first, others, width), wrap(cut("because "+f.Detail), others, others, width)...)
+		if shown > 0 && len(lines)+len(next) > screenFaults {
+			break
+		}
+		lines = append(lines, next...)
 	}
-	renderTable(w, []column{
-		{title: title},
-		{title: "kind"},
-		{title: "where", cut: 40},
-		{title: "known bug", cut: 12, drop: 2},
-		{title: "because", cut: 20, drop: 1},
-	}, rows)
-	if more := len(faults) - screenFaults; more > 0 {
-		fmt.Fprintf(w, "and %d more: --json or --html has all\n", more)
+	fmt.Fprintf(w, "\n%s\n%s\n", title, strings.Join(lines, "\n"))
+	if more := len(faults) - shown; more > 0 {
+		fmt.Fprintf(w, "  and %d more: --json or --html has all\n", more)
 	}
 }
 

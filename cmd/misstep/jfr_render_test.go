@@ -59,10 +59,16 @@ func TestReportFitsAScreen(t *testing.T) {
 	assert.LessOrEqual(t, len(lines), 45)
 	for _, want := range []string{
 		"production.jfr: jfr, 123 MiB, 1h0m0s, 11 chunks", "chunk 10, offset 123456789: the file ends", "not made: needs class files",
-		"and 6 more: --json or --html has all", "11.8%", "20.12ms",
+		"and 11 more: --json or --html has all", "11.8%", "20.12ms", "samples without a whole stack: 11.8 %",
 	} {
 		assert.Contains(t, b.String(), want)
 	}
+	t.Setenv("COLUMNS", "240")
+	b.Reset()
+	renderReport(&b, longReport())
+	whole := "impossible-edge: " + longName + " @ 17 calls " + longName + "\n"
+	assert.Equal(t, 4, strings.Count(b.String(), whole), "where there is room")
+	assert.Contains(t, b.String(), "and 8 more: --json or --html has all")
 }
 
 // What a recording says does not control the terminal.

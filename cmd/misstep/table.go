@@ -168,6 +168,15 @@ func wrap(text, first, others string, width int) []string {
 	return lines
 }
 
+// joinCut joins words, each of them cut to a width.
+func joinCut(words []string, width int) string {
+	cut := make([]string, len(words))
+	for i, word := range words {
+		cut[i] = runewidth.Truncate(printable(word), width, "…")
+	}
+	return strings.Join(cut, " ")
+}
+
 // textRow is a row of cells that are never cut, and of texts below each other in the last column; without texts it is a heading.
 type textRow struct {
 	cells, texts []string
