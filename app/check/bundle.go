@@ -42,8 +42,10 @@ const maxBundles = 16
 // Bundle is a bundle that was written.
 type Bundle struct {
 	Finding string `json:"finding"`
-	File    string `json:"file"`
-	Bytes   int64  `json:"bytes"`
+	// Bug that the finding shows, where it is a known one.
+	Bug   string `json:"bug,omitempty"`
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"`
 }
 
 // bundler writes the bundles of one program's findings.
@@ -177,7 +179,7 @@ func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongs
 		if err != nil {
 			return fmt.Errorf("look at the bundle: %w", err)
 		}
-		r.Bundles = append(r.Bundles, Bundle{Finding: id, File: path, Bytes: info.Size()})
+		r.Bundles = append(r.Bundles, Bundle{Finding: id, Bug: finding.GetKnownAs(), File: path, Bytes: info.Size()})
 	}
 	return nil
 }
@@ -242,5 +244,9 @@ func (b *bundler) command(r *misstepv1.Recipe, dir string) (command bundle.Comma
 
 // String says what was written.
 func (b Bundle) String() string {
-	return fmt.Sprintf("bundle of %s: %s (%s)", b.Finding, b.File, humanize.IBytes(uint64(b.Bytes)))
+	of := b.Finding
+	if b.Bug != "" {
+		of += ", " + b.Bug
+	}
+	return fmt.Sprintf("bundle of %s: %s (%s)", of, b.File, humanize.IBytes(uint64(b.Bytes)))
 }

@@ -37,6 +37,7 @@ func unpacked(t *testing.T, r *Report, bug string) string {
 	require.NotEmpty(t, r.Bundles)
 	require.Equal(t, bug, r.Bugs[0].ID)
 	require.Equal(t, r.Bugs[0].Findings[0], r.Bundles[0].Finding)
+	assert.Contains(t, r.Bundles[0].String(), "bundle of "+r.Bundles[0].Finding+", "+bug+": ")
 	b, err := bundle.Open(r.Bundles[0].File)
 	require.NoError(t, err)
 	defer b.Close()

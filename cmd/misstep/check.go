@@ -53,7 +53,7 @@ type checkCommand struct {
 	BundleLimit   sizeFlag      `within:"[1,)" help:"Size of the largest class path that goes into a bundle." default:"256MiB" placeholder:"SIZE"`
 	FailOn        string        `help:"Exit with code 121 when there is a finding, or new: one that is no known bug; and with 122 when nothing was proved. Only where the program itself returned 0." enum:",finding,new" default:"" placeholder:"finding|new"`
 	JSON          bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, profiles, bugs, notes, …}."`
-	Command       []string      `arg:"" optional:"" passthrough:"" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
+	Command       []string      `arg:"" optional:"" passthrough:"partial" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
 }
 
 // Help is shown below the command's usage.
@@ -96,7 +96,7 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		err = writeJSON(e.stderr, report)
 	} else {
-		renderCheck(e.stderr, report)
+		renderCheck(e.stderr, report, c.hint())
 	}
 	if err != nil {
 		return &exitError{code: exitOwn, err: err}
@@ -113,6 +113,17 @@ func (c *checkCommand) selection() check.Selection {
 		Exclude: c.Exclude, WithoutLeaves: c.NoLeaves,
 		Interval: c.Interval, Seed: c.Seed,
 	}
+}
+
+// hint says how to get at a finding's stacks, where nothing keeps them.
+func (c *checkCommand) hint() string {
+	switch {
+	case c.Bundle != "" || c.Out != "":
+		return ""
+	case c.AllJVMs || c.PID > 0:
+		return "; --out DIR keeps their stacks"
+	}
+	return "; --bundle DIR keeps the stacks of each, and what repeats it"
 }
 
 func (c *checkCommand) budget() float64 {

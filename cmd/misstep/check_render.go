@@ -16,10 +16,10 @@ import (
 // screenBugs is the number of bugs that a screen shows.
 const screenBugs = 8
 
-// renderCheck prints what was found in a program: at most a screenful.
-func renderCheck(w io.Writer, r *check.Report) {
+// renderCheck prints what was found in a program: at most a screenful. The hint follows where something is new.
+func renderCheck(w io.Writer, r *check.Report, hint string) {
 	width, _ := sizeOf(w)
-	head := strings.Join(r.Command, " ")
+	head := joinCut(r.Command, longestArgument)
 	if head == "" {
 		head = "the program"
 	}
@@ -69,7 +69,7 @@ func renderCheck(w io.Writer, r *check.Report) {
 	case !r.Proved():
 		verdict = "void, nothing is proved: " + r.Reason
 	case r.New():
-		verdict = "there are findings that are no known bugs"
+		verdict = "there are findings that are no known bugs" + hint
 	case r.Found():
 		verdict = "all findings are known bugs"
 	}
@@ -77,6 +77,9 @@ func renderCheck(w io.Writer, r *check.Report) {
 		fmt.Fprintln(w, line)
 	}
 }
+
+// longestArgument is the width to which a command's arguments are cut, such as class paths.
+const longestArgument = 60
 
 // screenJVMs is the number of JVMs that a screen shows.
 const screenJVMs = 10

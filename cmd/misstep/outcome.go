@@ -27,7 +27,7 @@ func (c *outcomeCommand) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		err = e.json(report)
 	} else {
-		renderCheck(e.stdout, report)
+		renderCheck(e.stdout, report, "")
 	}
 	switch {
 	case err != nil:

@@ -27,7 +27,7 @@ type programFlags struct {
 	User    string        `help:"Run the program as this user (default: the caller of sudo)."`
 	JSON    bool          `name:"json" help:"Print the counters as JSON, on stderr."`
 	Threads int           `within:"[0,)" help:"Number of threads to list." default:"20"`
-	Command []string      `arg:"" passthrough:"" help:"Command line of the program, after --."`
+	Command []string      `arg:"" passthrough:"partial" help:"Command line of the program, after --."`
 }
 
 func (f programFlags) program(e *env) bpf.Program {

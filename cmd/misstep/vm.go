@@ -40,7 +40,7 @@ type vmRun struct {
 	GDB          string        `address:"tcp:HOST:PORT" name:"gdb" help:"Address at which qemu waits for a debugger before the first instruction." placeholder:"tcp:127.0.0.1:1234"`
 	Timeout      time.Duration `within:"(0s,)" help:"Limit on all, by the host's clock (default 10m)." placeholder:"DURATION"`
 	GuestTimeout time.Duration `within:"(0s,)" help:"Limit on the command, by the guest's clock." placeholder:"DURATION"`
-	Command      []string      `arg:"" optional:"" passthrough:"" help:"Command line to run, after --."`
+	Command      []string      `arg:"" optional:"" passthrough:"partial" help:"Command line to run, after --."`
 }
 
 // Run boots a machine.
