@@ -307,6 +307,7 @@ func TestThePictureIsOneWellFormedFile(t *testing.T) {
 	}
 	x := explained(t, r, Options{})
 	checkSpans(t, x)
+	x.Waits[0].Longest = 283231826
 	var svg, html bytes.Buffer
 	require.NoError(t, x.SVG(&svg))
 	require.NoError(t, x.HTML(&html))
@@ -335,6 +336,7 @@ func TestThePictureIsOneWellFormedFile(t *testing.T) {
 	assert.NotContains(t, html.String(), "src=")
 	assert.Contains(t, html.String(), "Standstill: hardly anything ran for 999ms")
 	assert.Contains(t, html.String(), "&lt;b&gt;")
+	assert.Contains(t, html.String(), "<td>283ms</td>")
 }
 
 // The trace is what the format asks for: known phases, slices of a track that do not overlap, flows with both ends.

@@ -14,7 +14,7 @@ import (
 //go:embed picture.html
 var pictureText string
 
-var pictureTemplate = template.Must(template.New("picture").Parse(pictureText))
+var pictureTemplate = template.Must(template.New("picture").Funcs(template.FuncMap{"short": Short}).Parse(pictureText))
 
 // Sizes of the picture, in pixels.
 const (
