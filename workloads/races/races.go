@@ -55,7 +55,7 @@ var Periodic = []Race{
 	{"missed_signal", Judge, 18},
 	{"late_answer", Tune, 32},
 	{"swallowed_signal", Judge, 20},
-	{"EarlyPublication", Judge, 3.7},
+	{"EarlyPublication", Judge, 7.7},
 	{"EvictingCache", Tune, 6.3},
 	{"ReusedNode", Tune, 10},
 	{"ClassCycle", Judge, 10.5},

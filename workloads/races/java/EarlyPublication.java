@@ -17,12 +17,12 @@ final class EarlyPublication {
                 if (!Race.fixed) {
                   config = fresh;
                 }
-                Race.gap(0.1); // the reader comes over 3 ms later
+                Race.gap(0.1); // the reader comes over 7 ms later
                 fresh[0] = 1;
                 config = fresh;
               },
               () -> {
-                Race.pause(4);
+                Race.pause(8);
                 int[] seen = config;
                 empty |= seen != null && seen[0] == 0;
               });
