@@ -59,7 +59,7 @@ var generalOptions = []Option{
 	{"exclude", "patterns separated by ;", "none", "instrumentation.exclude", "no methods of these names; wins over include"},
 	{
 		"leaves", "0, 1", "1, like other methods", "instrumentation.without_leaves",
-		"0 leaves out methods that call nothing and loop nowhere",
+		"0 leaves out leaves and forwarders: methods that loop nowhere and have one call at most",
 	},
 	{
 		"only", "path of a file", "none", "instrumentation.only",

@@ -31,7 +31,7 @@ type Options struct {
 	Ratio float64
 	// Include and Exclude are patterns of class names (with dots; * matches anything).
 	Include, Exclude []string
-	// WithoutLeaves leaves out methods that call nothing and loop nowhere.
+	// WithoutLeaves leaves out leaves and forwarders: methods that loop nowhere and have one call at most.
 	WithoutLeaves bool
 	// Only lists the methods to instrument, "class/Internal.name(desc)result"; it replaces the choice by Ratio, Include and
 	// Exclude.

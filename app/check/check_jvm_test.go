@@ -217,7 +217,7 @@ func TestBudgetOfEntryChecks(t *testing.T) {
 	assert.Greater(t, unbounded, 3*bounded)
 }
 
-// Without leaves those methods are not instrumented, others are, and what is compared agrees all the same.
+// Without leaves and forwarders those methods are not instrumented, others are, and what is compared agrees all the same.
 func TestLeavesAreLeftOut(t *testing.T) {
 	classes := compiled(t)
 	instrumented := func(without bool) []string {
@@ -234,6 +234,8 @@ func TestLeavesAreLeftOut(t *testing.T) {
 	}
 	all, calling := instrumented(false), instrumented(true)
 	assert.Contains(t, all, "Program.leaf(J)J")
+	assert.Contains(t, all, "Program.forward(J)J")
 	assert.NotContains(t, calling, "Program.leaf(J)J")
+	assert.NotContains(t, calling, "Program.forward(J)J")
 	assert.Contains(t, calling, "Program.fib(I)J")
 }

@@ -26,7 +26,7 @@ type Selection struct {
 	// Ratio is the share of methods that are instrumented; Include and Exclude are patterns of their names.
 	Ratio            float64
 	Include, Exclude []string
-	// WithoutLeaves leaves out methods that call nothing and loop nowhere.
+	// WithoutLeaves leaves out leaves and forwarders: methods that loop nowhere and have one call at most.
 	WithoutLeaves bool
 	// Interval between two signals of the sampler; 0 takes a default.
 	Interval time.Duration

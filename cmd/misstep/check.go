@@ -43,7 +43,7 @@ type checkCommand struct {
 	Ratio         float64       `within:"(0,1]" help:"Share of methods that are instrumented (default: all)." placeholder:"SHARE" xor:"ratio,all-ratio,pid-ratio"`
 	Include       []string      `help:"Instrument only methods of these names: patterns of package.Class.method, * for any run of characters." placeholder:"PATTERN" xor:"include,all-include,pid-include"`
 	Exclude       []string      `help:"Instrument no methods of these names." placeholder:"PATTERN" xor:"exclude,all-exclude,pid-exclude"`
-	NoLeaves      bool          `help:"Leave out methods that call nothing and loop nowhere: cheaper where those are many." xor:"leaves,all-leaves,pid-leaves"`
+	NoLeaves      bool          `help:"Leave out leaves and forwarders, methods that loop nowhere and have one call at most: much cheaper where those are many." xor:"leaves,all-leaves,pid-leaves"`
 	Interval      time.Duration `within:"[10us,1m]" help:"Time between two signals of the agent's sampler (default: 1ms; 20ms with --light)." placeholder:"DURATION"`
 	Seed          uint64        `within:"any" help:"Seed of the choice of methods, of entry checks and of the sampler." default:"1"`
 	For           time.Duration `within:"(0s,)" help:"Ask the program to end (SIGTERM) after this time; with --pid, end the check." placeholder:"DURATION"`

@@ -417,7 +417,8 @@ type Instrumentation struct {
 	Exclude []string `protobuf:"bytes,3,rep,name=exclude,proto3" json:"exclude,omitempty"`
 	// only lists exact methods, "package/Class.name(descriptor)result"; ratio and patterns must be absent then.
 	Only []string `protobuf:"bytes,4,rep,name=only,proto3" json:"only,omitempty"`
-	// without_leaves leaves out methods that call nothing and loop nowhere, whose shadow costs most beside what they do.
+	// without_leaves leaves out leaves and forwarders: methods that loop nowhere and have one call at most, whose shadow costs most
+	// beside what they do.
 	WithoutLeaves bool `protobuf:"varint,5,opt,name=without_leaves,json=withoutLeaves,proto3" json:"without_leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

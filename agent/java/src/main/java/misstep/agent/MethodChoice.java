@@ -51,7 +51,7 @@ final class MethodChoice implements Instrumenter.Choice {
    * @param ratio share of methods in [0, 1]
    * @param include patterns, none means all
    * @param exclude patterns, they win
-   * @param leaves whether methods that call nothing and loop nowhere may be among them
+   * @param leaves whether methods that loop nowhere and have one call at most may be among them
    */
   static MethodChoice byRatio(
       double ratio, long seed, List<String> include, List<String> exclude, boolean leaves) {

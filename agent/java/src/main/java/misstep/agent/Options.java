@@ -21,7 +21,8 @@ import java.util.Set;
  *   <li>{@code seed}: unsigned 64 bits, decimal or 0x and hexadecimal; absent means 1
  *   <li>{@code methods}: ratio of methods in [0, 1]; absent means 1, all
  *   <li>{@code include}, {@code exclude}: patterns, see {@link MethodChoice}
- *   <li>{@code leaves}: 0 leaves out methods that call nothing and loop nowhere; absent means 1
+ *   <li>{@code leaves}: 0 leaves out methods that loop nowhere and have one call at most; absent
+ *       means 1
  *   <li>{@code jfr}: 1 where JFR records in this JVM, see {@link Untouchable#isClassOfJfr}
  *   <li>{@code stacks}: microseconds between the stack traces of {@link StackSampler}; absent means
  *       none

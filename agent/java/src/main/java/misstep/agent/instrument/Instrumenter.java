@@ -43,7 +43,7 @@ public final class Instrumenter {
     /** Called once for each method that has code. */
     boolean chooses(String className, String name, String descriptor);
 
-    /** Whether methods that call nothing and loop nowhere may be among them. */
+    /** Whether leaves and forwarders may be among them: see {@link Leaves}. */
     default boolean leaves() {
       return true;
     }
@@ -90,7 +90,7 @@ public final class Instrumenter {
     List<ClassFile.Method> chosen = new ArrayList<>();
     for (ClassFile.Method m : ClassFile.methods(reader)) {
       if (choice.chooses(className, m.name, m.descriptor)
-          && (choice.leaves() || !Leaves.isLeaf(file, m))) {
+          && (choice.leaves() || !Leaves.isLeafOrForwarder(file, m))) {
         if (m.maxLocals > MAX_LOCALS) {
           problems.skipped(className, m.key(), "no local slot is left");
         } else {
