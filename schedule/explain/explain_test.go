@@ -172,8 +172,15 @@ func TestAFailureIsBeforeTheEndOfTheLastOtherThread(t *testing.T) {
 	require.Len(t, x.Mattered, mostListed)
 	assert.Equal(t, "writer 0.1 away for 5ms: delayed; meanwhile ran reader 0.2 10 times, main 0 8 times", x.Mattered[0].Sentence())
 
-	// If others work on, the end of one is nothing special.
+	// A JVM that is killed ends its own threads in any order.
 	r := failing()
+	r.Threads = append(r.Threads, schedule.Record{Kind: schedule.RecordThread, Path: 5, Delay: 1, Counter: 3, Comm: "Finalizer"})
+	r.add(5, 33_100, schedule.EventWakeup, 0, 0)
+	r.run(5, 33_100, 33_110, schedule.EndingExited, 0)
+	assert.Equal(t, "writer 0.1", explained(t, r, Options{}).Ended)
+
+	// If others work on, the end of one is nothing special.
+	r = failing()
 	r.Threads = append(r.Threads, schedule.Record{Kind: schedule.RecordThread, Path: 5, Delay: 1, Counter: 3, Comm: "other"})
 	for i := range uint64(330) {
 		r.add(5, 100*i, schedule.EventWakeup, 0, 0)

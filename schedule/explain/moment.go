@@ -163,8 +163,8 @@ func (t *Thread) idles() bool {
 func (t *Timeline) ended() (thread int, found bool) {
 	over := t.End // when the program ended: its first thread did, or one of a JVM's own, which live as long as the JVM
 	for i := range t.Threads {
-		if t.Threads[i].Exited && (i == 0 || t.Threads[i].Role == schedule.RoleVM) {
-			over = min(over, t.Threads[i].end())
+		if own := &t.Threads[i]; own.Exited && (i == 0 || own.Role == schedule.RoleVM || own.idles()) {
+			over = min(over, own.end())
 		}
 	}
 	for i := range t.Threads {
