@@ -166,6 +166,19 @@ func TestTexts(t *testing.T) {
 	}
 }
 
+// The shadow stack lacks the methods that are not instrumented, which a reader would take for a difference.
+func TestTextsOfAShadowStack(t *testing.T) {
+	c := sample(t)
+	c.Reproducer.GetFinding().GetExample().GetMismatches()[0].GetReference().Source = "shadow"
+	b, err := read(build(t, c))
+	require.NoError(t, err)
+	for _, name := range []string{"README.md", "jbs.md"} {
+		text, err := b.ReadFile(name)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), "the marked lines differ. The shadow stack\nhas instrumented methods only", name)
+	}
+}
+
 // A bug that is known on some of the finding's JDKs only must not pass for known.
 func TestTextsOfWhatIsKnownInPart(t *testing.T) {
 	c := sample(t)

@@ -46,6 +46,8 @@ type observedMismatch struct {
 	Stacks string
 	// Code at the pc of the top frame; empty when it was not recorded.
 	Code string
+	// Shadow is set where one of them is the shadow stack, which has the instrumented methods only.
+	Shadow bool
 }
 
 // observedFailure is how the workload failed.
@@ -77,7 +79,7 @@ func newObserved(c *Contents) observed {
 	}
 	o := &observedMismatch{
 		Meaning: kindText(m), Check: m.GetCheck(), Kind: m.GetKind(), Thread: code(m.GetThread()),
-		Stacks: sideBySide(m.GetReference(), m.GetSuspect()),
+		Stacks: sideBySide(m.GetReference(), m.GetSuspect()), Shadow: isShadow(m.GetReference()),
 	}
 	if len(m.GetCode()) > 0 {
 		o.Code = fmt.Sprintf("pc %#x, code at pc: `% x`", m.GetPc(), m.GetCode())
@@ -196,6 +198,8 @@ func mentions(m *misstepv1.Mismatch, texts []string) bool {
 	return true
 }
 
+func isShadow(t *misstepv1.Trace) bool { return t.GetSource() == "shadow" }
+
 func kindText(m *misstepv1.Mismatch) string {
 	reference, suspect := len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames())
 	name := sourceName(m.GetSuspect())
@@ -203,7 +207,7 @@ func kindText(m *misstepv1.Mismatch) string {
 	case "truncated":
 		text := fmt.Sprintf("%s returned a truncated stack without an error code: %d frames instead of %d.",
 			name, suspect, reference)
-		if m.GetReference().GetSource() == "shadow" { // which has the instrumented methods only
+		if isShadow(m.GetReference()) {
 			text = fmt.Sprintf("%s returned a truncated stack without an error code: "+
 				"it lacks the oldest of the %d frames on the shadow stack.",
 				name, reference)
