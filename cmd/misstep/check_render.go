@@ -153,10 +153,16 @@ func renderSpoiling(w io.Writer, r *check.Report) {
 	}
 }
 
-// buildOf shortens what a JVM says of itself: where it was built, and for which machine, is left out.
+// buildOf shortens what a JVM says of itself: where it was built, and for which machine, is left out. JDK 8 is known by the number
+// of its JRE; its VM's is 25.
 func buildOf(j check.JDK) string {
-	version, _, _ := strings.Cut(j.Version, " for ")
-	return version
+	vm, rest, _ := strings.Cut(j.Version, " for ")
+	_, jre, ok := strings.Cut(rest, " JRE (")
+	name, _, isVM := strings.Cut(vm, " (")
+	if number, _, ends := strings.Cut(jre, ")"); ok && isVM && ends {
+		return fmt.Sprintf("%s (%s)", name, number)
+	}
+	return vm
 }
 
 // ended says how a program ended and what it used.
@@ -165,13 +171,15 @@ func ended(r *check.Report) string {
 	switch {
 	case r.Signal != 0:
 		how = fmt.Sprintf("ended by signal %d", r.Signal)
+	case r.ExitCode < 0 && r.Wall > 0:
+		how = fmt.Sprintf("checked for %v", r.Wall.Round(time.Millisecond))
 	case r.ExitCode < 0:
 		how = "exit code unknown"
 	}
 	if slices.Contains([]string{"crash", "hang"}, r.Outcome) {
 		how += ", " + r.Outcome + ": " + r.Reason
 	}
-	if r.Wall == 0 {
+	if r.MaxRSS == 0 { // it was not started here
 		return how
 	}
 	if r.Instrumented > 0 {

@@ -31,3 +31,27 @@ func TestReportOfANewFinding(t *testing.T) {
 	renderCheck(&b, r, "hint")
 	assert.NotContains(t, b.String(), "hint")
 }
+
+// A JDK 8 is known by its own number, not by its VM's, which is 25.
+func TestBuildOfAJDK(t *testing.T) {
+	const vm = "OpenJDK 64-Bit Server VM"
+	for version, want := range map[string]string{
+		vm + " (25.504-b01) for linux-amd64 JRE (1.8.0_504-b01), built on Aug 20": vm + " (1.8.0_504-b01)",
+		vm + " (25.0.3+9-LTS) for linux-amd64 JRE (25.0.3+9-LTS), built on x":     vm + " (25.0.3+9-LTS)",
+		"several JDKs": "several JDKs", "": "", "a (b for c JRE (d": "a (b",
+	} {
+		assert.Equal(t, want, buildOf(check.JDK{Version: version}))
+	}
+}
+
+func TestHowAProgramEnded(t *testing.T) {
+	for want, r := range map[string]check.Report{
+		"exit code 3, wall 2s, cpu 1s, 1.0 MiB of memory":       {ExitCode: 3, Wall: 2e9, CPU: 1e9, MaxRSS: 1 << 20},
+		"ended by signal 9, wall 2s, cpu 1s, 1.0 MiB of memory": {ExitCode: -1, Signal: 9, Wall: 2e9, CPU: 1e9, MaxRSS: 1 << 20},
+		"checked for 7.91s":              {ExitCode: -1, Wall: 7.91e9},
+		"exit code unknown":              {ExitCode: -1},
+		"checked for 1s, crash: SIGSEGV": {ExitCode: -1, Wall: 1e9, Outcome: "crash", Reason: "SIGSEGV"},
+	} {
+		assert.Equal(t, want, ended(&r))
+	}
+}
