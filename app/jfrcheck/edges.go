@@ -44,17 +44,20 @@ type codeEdges struct {
 	path  *classes.Path
 	judge *edges.Judge
 	lines map[place]bool
-	// places counts those whose lines were compared, by class and by method.
+	// places counts those whose lines were compared, by class and by method, and here has those of this recording: it may prove to
+	// be of another JDK.
 	places map[code]*compared
+	here   map[place]bool // whether the class file has the line
 	// differing are the classes that settle found, of so many that were compared.
 	differing  []string
 	classes    int
 	otherBuild bool
 	missing    map[string]bool
 	traced     tracing
-	// otherJDK is the JVM of a recording that is not of the given JDK's version; empty where all are, or do not say.
+	// otherJDK is the JVM of this recording, where it is not of the given JDK's version.
 	otherJDK string
 	jdk      string // its folder
+	notes    []string
 	in       edges.Input
 	check    Check
 	found    []edgeFault
@@ -88,7 +91,7 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 	}
 	return &codeEdges{
 		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{},
-		missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{}, compared: map[framePlace]bool{},
+		here: map[place]bool{}, missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{}, compared: map[framePlace]bool{},
 		wrong: map[code]uint64{},
 		check: Check{
 			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
@@ -135,6 +138,16 @@ func (c *codeEdges) ends(r *Recording) {
 	v := c.judge.Verdicts()
 	c.judge = edges.New(c.in)
 	c.check.add(v.Count)
+	defer c.leave()
+	if c.otherJDK != "" {
+		c.isVoid(v.Count.GetMismatch())
+		note := fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong in its recordings: give its JDK "+
+			"as --jdk", c.otherJDK, c.jdk)
+		if !slices.Contains(c.notes, note) {
+			c.notes = append(c.notes, note)
+		}
+		return
+	}
 	in := c.in
 	in.Profiler = r.Profiler
 	rest := v.Count.GetMismatch()
@@ -163,12 +176,19 @@ func (c *codeEdges) ends(r *Recording) {
 	c.wrong[code{}] += rest
 }
 
+// isVoid takes back that so many edges are wrong.
+func (c *codeEdges) isVoid(edges uint64) {
+	if edges > 0 {
+		c.check.Wrong -= edges
+		c.check.Void[otherFile] += edges
+	}
+}
+
 func (c *codeEdges) report(r *Report) {
 	c.settle()
 	for of, n := range c.wrong {
-		if n > 0 && c.otherClass(of.class, of.method) {
-			c.check.Wrong -= n
-			c.check.Void[otherFile] += n
+		if c.otherClass(of.class, of.method) {
+			c.isVoid(n)
 		}
 	}
 	found := faults{}
@@ -179,11 +199,8 @@ func (c *codeEdges) report(r *Report) {
 	}
 	r.Checks = append(r.Checks, c.check)
 	r.Faults = append(r.Faults, found.list()...)
-	if c.otherJDK != "" {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s was not made by the JDK %s, so that no edge can be called wrong: "+
-			"give its JDK as --jdk", c.otherJDK, c.jdk))
-	}
-	if c.otherJDK == "" && c.otherBuild {
+	r.Notes = append(r.Notes, c.notes...)
+	if c.otherBuild {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d of %d class files have other lines: they are of another build, "+
 			"so that no edge can be called wrong", len(c.differing), c.classes))
 	}

@@ -48,6 +48,14 @@ func TestClassFilesOfAnotherJDK(t *testing.T) {
 	assert.Equal(t, other, r.Recordings[0].JVM)
 	assert.Contains(t, strings.Join(r.Notes, "\n"), other+" was not made by the JDK "+jdk)
 
+	both := runAll(t, Options{JDK: jdk}, []recording.Record{chunk(0), jvm(other), event(0, bad)},
+		[]recording.Record{chunk(0), event(0, bad)}, []recording.Record{chunk(0), jvm(other), event(0, bad)})
+	c = checkOf(t, both, recipe.EventEdges)
+	assert.EqualValues(t, 1, c.Wrong, "that of the recording which does not say so")
+	assert.EqualValues(t, 2, c.Void[otherFile])
+	assert.Len(t, both.Faults, 1)
+	assert.Equal(t, 1, strings.Count(strings.Join(both.Notes, "\n"), "was not made by"))
+
 	file, err := os.ReadFile(filepath.Join(jdk, "release"))
 	require.NoError(t, err)
 	_, version, _ := strings.Cut(string(file), "JAVA_VERSION=\"")

@@ -30,7 +30,7 @@ type place struct {
 
 // otherClass reports whether a method may have run with other instructions than those of its class file.
 func (c *codeEdges) otherClass(class, method string) bool {
-	return c.otherJDK != "" || c.otherBuild || c.places[code{class, ""}].differs(classDiffers) ||
+	return c.otherBuild || c.places[code{class, ""}].differs(classDiffers) ||
 		c.places[code{class, method}].differs(methodDiffers) || c.traced.has(class, method)
 }
 
@@ -66,34 +66,49 @@ func (c *codeEdges) line(f recording.Frame) {
 	}
 	c.compared[inChunk] = true
 	if m == nil || f.Line <= 0 || m.Descriptor == pseudo || m.Modifiers&accNative != 0 || fromHandle(m) ||
-		len(c.lines) >= mostLines {
+		len(c.lines)+len(c.here) >= mostLines {
 		return
 	}
 	at := place{m.Class, m.Name, m.Descriptor, f.BCI, f.Line}
-	if c.lines[at] {
+	if _, compared := c.here[at]; compared || c.lines[at] {
 		return
 	}
-	c.lines[at] = true
 	files := c.path.Find(m.Class)
 	if len(files) == 0 {
 		if len(c.missing) < mostFaults {
 			c.missing[m.Class] = true
 		}
+		c.lines[at] = true
 		return
 	}
-	equal := slices.ContainsFunc(files, func(file *classes.Class) bool {
+	c.here[at] = slices.ContainsFunc(files, func(file *classes.Class) bool {
 		line := file.Line(m.Name, m.Descriptor, f.BCI)
 		return line == f.Line || line == 0 && file.Has(m.Name, m.Descriptor) // compiled without lines
 	})
-	for _, of := range []code{{m.Class, ""}, {m.Class, m.Name}} {
-		n := c.places[of]
-		if n == nil {
-			n = &compared{}
-			c.places[of] = n
+}
+
+// leave ends a recording. Its lines count unless it is of another JDK than the class files.
+func (c *codeEdges) leave() {
+	if c.otherJDK == "" {
+		for at, equal := range c.here {
+			c.lines[at] = true
+			c.count(code{at.class, ""}, equal)
+			c.count(code{at.class, at.name}, equal)
 		}
-		n.all++
-		if !equal {
-			n.other++
-		}
+	}
+	clear(c.here)
+	clear(c.compared)
+	c.otherJDK = ""
+}
+
+func (c *codeEdges) count(of code, equal bool) {
+	n := c.places[of]
+	if n == nil {
+		n = &compared{}
+		c.places[of] = n
+	}
+	n.all++
+	if !equal {
+		n.other++
 	}
 }
