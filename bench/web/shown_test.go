@@ -21,7 +21,10 @@ func TestShown(t *testing.T) {
 		"/plain": line,
 		"/late": `<script>setTimeout(() => { document.body.innerHTML = "<p>` +
 			`Here are some more words to read than those of before, so many that this is the largest part.</p>" }, 300)</script>` + line,
-		"/blocks": line + `<script>const begin = performance.now(); while (performance.now() - begin < 400);</script>`,
+		"/blocks": line + `<script>requestAnimationFrame(() => setTimeout(() => { // once the line was painted
+			const begin = performance.now();
+			while (performance.now() - begin < 400);
+		}))</script>`,
 		"/shifts": `<div id="above"></div>` + line +
 			`<script>setTimeout(() => { document.getElementById("above").style.height = "300px" }, 100)</script>`,
 	}
