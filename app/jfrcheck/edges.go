@@ -91,8 +91,8 @@ func newCodeEdges(path *classes.Path, jdk string) *codeEdges {
 	}
 	return &codeEdges{
 		path: path, jdk: jdk, in: in, judge: edges.New(in), lines: map[place]bool{}, places: map[code]*compared{},
-		here: map[place]bool{}, missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{}, compared: map[framePlace]bool{},
-		wrong: map[code]uint64{},
+		here: map[place]bool{}, missing: map[string]bool{}, traced: tracing{}, seen: map[*recording.Stack]bool{},
+		compared: map[framePlace]bool{}, wrong: map[code]uint64{},
 		check: Check{
 			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
 		},
