@@ -1,7 +1,11 @@
 package web
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,4 +169,18 @@ func TestAnswersAreSharedAmongEquals(t *testing.T) {
 		assert.Equal(t, test.want, response.GetFinding().GetId(), test.name)
 	}
 	assert.Equal(t, []bool{true, false, false, true}, conn.calls, "those whose answers are shared have no name")
+}
+
+// A panic in a page that people share does not end the process, and is logged.
+func TestAPanicInACommonPage(t *testing.T) {
+	var log bytes.Buffer
+	s := New(Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	page := s.common(func(*http.Request) (*page, error) { panic("nil finding") })
+	ctx := context.WithValue(t.Context(), visitKey{}, &visit{format: "html", caller: &access.Caller{}})
+	w := httptest.NewRecorder()
+	page.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+	assert.Equal(t, http.StatusInternalServerError, w.Code)
+	assert.Contains(t, w.Body.String(), "this page could not be made")
+	assert.NotContains(t, w.Body.String(), "nil finding")
+	assert.Contains(t, log.String(), "nil finding")
 }

@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"runtime/debug"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/access"
 )
@@ -43,7 +47,13 @@ func (s *Site) common(make maker) http.Handler {
 			blank.csrf = s.blanks.csrf
 		}
 		key := fmt.Sprintf("%s %s %v %t %s?%s", r.Method, v.project, v.caller.Grants, v.csrf != "", r.URL.Path, r.URL.RawQuery)
-		text, err := s.texts.get(r.Context(), key, func(ctx context.Context) ([]byte, error) {
+		text, err := s.texts.get(r.Context(), key, func(ctx context.Context) (_ []byte, err error) {
+			defer func() { // net/http keeps a panic in one request from the others; nothing does so here
+				if p := recover(); p != nil {
+					s.Logger.ErrorContext(ctx, "page", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+					err = status.Error(codes.Internal, "this page could not be made: the log says why")
+				}
+			}()
 			r := r.WithContext(context.WithValue(access.ForAnyone(ctx), visitKey{}, &blank))
 			p, err := make(r)
 			if err != nil {
