@@ -5,7 +5,8 @@
 
 // ms between two refreshes; a page that takes long is fetched less often
 const leastPause = 2000, mostPause = 30000, pauseFactor = 20;
-const settlePause = 21000; // ms after which no answer is shown again that was asked for before the last change
+// ms after the fetch for the last change, and after the one that follows it: what people share may be older than the change
+const settlePauses = [4000, 37000];
 const note = document.getElementById("live");
 const typingPause = 300; // ms without a key before a form is checked
 note.append(document.createTextNode(""));
@@ -41,13 +42,17 @@ async function refresh() {
   say(source ? "Live." : "Checked.");
 }
 
-function renew() { refresh().catch(() => say("No connection.")); }
+function renew(...later) {
+  clearTimeout(settling);
+  const again = () => { if (!paused && !document.hidden) renew(...later.slice(1)); };
+  if (later.length) settling = setTimeout(again, Math.max(later[0], pause));
+  refresh().catch(() => say("No connection."));
+}
 
 function changed() {
   if (paused || waiting || document.hidden) { if (document.hidden) last = -1; return; }
-  waiting = setTimeout(renew, Math.max(0, last + pause - Date.now()));
   clearTimeout(settling);
-  settling = setTimeout(() => { if (!paused && !document.hidden) renew(); }, settlePause);
+  waiting = setTimeout(() => renew(...settlePauses), Math.max(0, last + pause - Date.now()));
 }
 
 function follow() {
