@@ -203,8 +203,18 @@ func TestReproductionKilledInEachStep(t *testing.T) {
 		repeated += n - once[recipe]
 	}
 	assert.LessOrEqual(t, repeated, 2*kills, "no more than the two trials in flight at each kill are repeated")
-	// Times differ and nothing else.
+	// Times differ and nothing else: the sums of the history are the same, its periods are not where a minute ends in between.
+	sum := func(counts []uint64) (all []uint64) {
+		all = []uint64{0}
+		for _, n := range counts {
+			all[0] += n
+		}
+		return all
+	}
 	for _, r := range []*misstepv1.Reproducer{peaceful, killed} {
+		history := r.GetFinding().GetHistory()
+		history.Begin, history.Trials, history.Hits = nil, sum(history.GetTrials()), sum(history.GetHits())
+		require.NotZero(t, history.GetHits()[0])
 		r.MeanTry = nil
 		r.Finding.FirstSeen, r.Finding.LastSeen, r.Finding.Campaigns = nil, nil, nil
 		for _, o := range []*misstepv1.Outcome{r.GetFinding().GetExample()} {
