@@ -52,7 +52,7 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	all := merged(list, lost, ended)
-	all.Command, all.PID = o.Command, p.pid
+	all.Command, all.PID, all.MaxRSSBound = o.Command, p.pid, ended.MaxRSS <= p.own
 	return all, nil
 }
 
@@ -111,8 +111,11 @@ func merged(list []examined, lost []string, ended process.Result) *Report {
 		return slices.Index(order, a.GetCheck()) - slices.Index(order, b.GetCheck())
 	})
 	conclude(sum)
-	if len(list) == 0 && len(lost) > 0 {
+	switch {
+	case len(list) == 0 && len(lost) > 0:
 		sum.Reason = "no JVM could be examined: the notes say why"
+	case len(list) == 1:
+		sum.Reason = list[0].outcome.GetReason()
 	}
 	r := report(nil, 0, side, sum)
 	r.Bugs = bugs(sum.GetChecks(), list)
@@ -142,7 +145,8 @@ func conclude(o *misstepv1.Outcome) {
 	}
 	switch {
 	case len(o.GetChecks()) == 0:
-		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "no JVM was started that takes options from "+toolOptions
+		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "no JVM loaded the agent: "+
+			"none was started, it ended at once, or it took no options from "+toolOptions
 	case o.GetCrash() != nil:
 		o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH
 		o.Reason = jvm.CrashReason(o.GetCrash())

@@ -41,7 +41,7 @@ func TestJVMsAreSummedUp(t *testing.T) {
 		Check: recipe.AsgctGstBracket, Kind: "truncated", Count: 2, Divergence: 1,
 		Reference: trace("gst", "b", "a"), Suspect: trace("asgct", "b"),
 	}
-	short := &misstepv1.Outcome{Checks: counted(0, 0), Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID}
+	short := &misstepv1.Outcome{Checks: counted(0, 0), Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Reason: "too short"}
 	long := &misstepv1.Outcome{
 		Checks: counted(6, 2), Mismatches: []*misstepv1.Mismatch{cut}, Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 	}
@@ -61,10 +61,12 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	r = merged([]examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}, nil, process.Result{})
 	assert.Equal(t, "clean", r.Outcome, "a short JVM does not make all of it void")
 	assert.Equal(t, "several JDKs", r.JDK.Version)
-	assert.False(t, merged([]examined{one(1, "17", short)}, nil, process.Result{}).Proved())
+	r = merged([]examined{one(1, "17", short)}, nil, process.Result{})
+	assert.False(t, r.Proved())
+	assert.Equal(t, "too short", r.Reason, "a single JVM says why itself")
 	r = merged(nil, nil, process.Result{})
 	assert.False(t, r.Proved())
-	assert.Contains(t, r.Reason, "no JVM was started")
+	assert.Contains(t, r.Reason, "no JVM loaded the agent")
 }
 
 // What is a known bug of one JVM's JDK is none of another's; no crash hides another.

@@ -114,6 +114,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	all := report(o.Command, p.pid, side, outcome)
+	all.MaxRSSBound = all.MaxRSS <= p.own
 	if status, err := agent.ReadStatus(filepath.Join(dir, jvm.AgentDir, jvm.StatusFile)); err == nil {
 		all.observe(status)
 	} // else the JVM ended before the agent had started, and the outcome says so

@@ -34,6 +34,8 @@ type program struct {
 	env   []string // nil for this process's
 	pid   int
 	began time.Time
+	// own is the largest resident set of this process when it started the program's, in bytes: Linux counts it as the program's.
+	own uint64
 	// folder is where its JVM works, empty for this process's own.
 	folder string
 }
@@ -51,7 +53,7 @@ func (p *program) run(ctx context.Context) (process.Result, error) {
 	if err := cmd.Start(); err != nil {
 		return process.Result{}, &NotStartedError{err}
 	}
-	p.pid = cmd.Process.Pid
+	p.pid, p.own = cmd.Process.Pid, ownPeak()
 	done := make(chan struct{})
 	go p.pass(cmd.Process, signals, done)
 	err := cmd.Wait()
@@ -97,6 +99,15 @@ func fromTerminal(s os.Signal) bool {
 	defer terminal.Close()
 	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
+}
+
+// ownPeak is the largest resident set of this process, in bytes.
+func ownPeak() uint64 {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil { // no kernel refuses it
+		return 0
+	}
+	return uint64(max(0, usage.Maxrss)) << 10
 }
 
 func resultOf(state *os.ProcessState, wall time.Duration) process.Result {

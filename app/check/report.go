@@ -23,10 +23,12 @@ type Report struct {
 	// ExitCode of the program, -1 when a signal ended it or where it is unknown; Signal is its number, 0 for none.
 	ExitCode int `json:"exit_code"`
 	Signal   int `json:"signal,omitempty"`
-	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes.
+	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes, all with the agent's part.
 	Wall   time.Duration `json:"wall"`
 	CPU    time.Duration `json:"cpu"`
 	MaxRSS uint64        `json:"max_rss"`
+	// MaxRSSBound means that the program took no more than MaxRSS, which is Misstep's own: it hides what is smaller.
+	MaxRSSBound bool `json:"max_rss_bound,omitempty"`
 	// Instrumented counts the methods that were instrumented, Failed the classes that could not be.
 	Instrumented uint64 `json:"instrumented,omitempty"`
 	Failed       uint64 `json:"failed,omitempty"`

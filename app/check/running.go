@@ -41,7 +41,10 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 	}
 	began := time.Now()
 	attached, err := e.Attach(ctx, r, pid, dir)
-	if err != nil {
+	switch {
+	case err != nil && of.ended():
+		return nil, hasEnded(pid)
+	case err != nil:
 		return nil, err
 	}
 	defer attached.Close()
@@ -84,8 +87,20 @@ type jvmProcess struct {
 	flags  []string // the JVM's options
 }
 
+func hasEnded(pid int) error {
+	return fmt.Errorf("--pid: process %d has ended: nothing was checked", pid)
+}
+
 // running finds the JVM of a process, and says why it cannot be attached to.
 func running(pid int) (jvmProcess, error) {
+	of, err := find(pid)
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) { // also of one that its parent has not waited for
+		err = hasEnded(pid)
+	}
+	return of, err
+}
+
+func find(pid int) (jvmProcess, error) {
 	of := func(name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 	var none jvmProcess
 	info, err := os.Stat(of(""))

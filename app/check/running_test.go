@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestProcessesThatCannotBeAttachedTo(t *testing.T) {
@@ -19,6 +20,13 @@ func TestProcessesThatCannotBeAttachedTo(t *testing.T) {
 	require.NoError(t, done.Run())
 	_, err = running(done.Process.Pid)
 	require.ErrorContains(t, err, "there is no process")
+	left := exec.Command("true") // a zombie until it is waited for
+	require.NoError(t, left.Start())
+	var info unix.Siginfo
+	require.NoError(t, unix.Waitid(unix.P_PID, left.Process.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil))
+	_, err = running(left.Process.Pid)
+	require.ErrorContains(t, err, "has ended: nothing was checked")
+	require.NoError(t, left.Wait())
 	if os.Geteuid() != 0 {
 		_, err = running(1)
 		require.ErrorContains(t, err, "belongs to user 0")

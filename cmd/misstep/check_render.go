@@ -32,22 +32,7 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 		fmt.Fprintln(w, line)
 	}
 	renderJVMs(w, r.JVMs)
-	var rows [][]string
-	for _, c := range r.Checks {
-		rows = append(rows, []string{
-			c.Check, fmt.Sprint(c.Total), fmt.Sprint(c.Match), fmt.Sprint(c.Mismatch), counts(c.Tolerated), counts(c.Unwalkable),
-			counts(c.Void),
-		})
-	}
-	renderTable(w, []column{
-		{title: "check"},
-		{title: "total"},
-		{title: "match"},
-		{title: "mismatch"},
-		{title: "tolerated", cut: 10, drop: 2},
-		{title: "unwalkable", cut: 10, drop: 1},
-		{title: "void", cut: 10, drop: 3},
-	}, rows)
+	renderVerdicts(w, r.Checks)
 	for _, p := range r.Profiles {
 		text := fmt.Sprintf("%s (%s): of %d samples %s are wrong, %s cut off, %s lost", p.Walker, p.Check, p.Samples,
 			shareOfSamples(p.Wrong), shareOfSamples(p.CutOff), shareOfSamples(p.Lost))
@@ -76,6 +61,29 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 	for _, line := range wrap(verdict, "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// renderVerdicts prints a line for each check, unless nothing at all was checked.
+func renderVerdicts(w io.Writer, checks []check.Count) {
+	if !slices.ContainsFunc(checks, func(c check.Count) bool { return c.Total > 0 }) {
+		return
+	}
+	var rows [][]string
+	for _, c := range checks {
+		rows = append(rows, []string{
+			c.Check, fmt.Sprint(c.Total), fmt.Sprint(c.Match), fmt.Sprint(c.Mismatch), counts(c.Tolerated), counts(c.Unwalkable),
+			counts(c.Void),
+		})
+	}
+	renderTable(w, []column{
+		{title: "check"},
+		{title: "total"},
+		{title: "match"},
+		{title: "mismatch"},
+		{title: "tolerated", cut: 10, drop: 2},
+		{title: "unwalkable", cut: 10, drop: 1},
+		{title: "void", cut: 10, drop: 3},
+	}, rows)
 }
 
 // longestArgument is the width to which a command's arguments are cut, such as class paths.
@@ -185,8 +193,12 @@ func ended(r *check.Report) string {
 	if r.Instrumented > 0 {
 		how += fmt.Sprintf(", %d methods instrumented", r.Instrumented)
 	}
-	return fmt.Sprintf("%s, wall %v, cpu %v, %s of memory", how, r.Wall.Round(time.Millisecond), r.CPU.Round(time.Millisecond),
-		humanize.IBytes(r.MaxRSS))
+	memory := humanize.IBytes(r.MaxRSS)
+	if r.MaxRSSBound {
+		memory = "at most " + memory
+	}
+	return fmt.Sprintf("%s; with the agent: wall %v, cpu %v, peak memory %s", how, r.Wall.Round(time.Millisecond),
+		r.CPU.Round(time.Millisecond), memory)
 }
 
 // shareOfSamples shows a share in percent, small ones as such.

@@ -46,8 +46,10 @@ func TestBuildOfAJDK(t *testing.T) {
 
 func TestHowAProgramEnded(t *testing.T) {
 	for want, r := range map[string]check.Report{
-		"exit code 3, wall 2s, cpu 1s, 1.0 MiB of memory":       {ExitCode: 3, Wall: 2e9, CPU: 1e9, MaxRSS: 1 << 20},
-		"ended by signal 9, wall 2s, cpu 1s, 1.0 MiB of memory": {ExitCode: -1, Signal: 9, Wall: 2e9, CPU: 1e9, MaxRSS: 1 << 20},
+		"exit code 3; with the agent: wall 2s, cpu 1s, peak memory 1.0 MiB": {ExitCode: 3, Wall: 2e9, CPU: 1e9, MaxRSS: 1 << 20},
+		"ended by signal 9; with the agent: wall 2s, cpu 1s, peak memory at most 1.0 MiB": {
+			ExitCode: -1, Signal: 9, Wall: 2e9, CPU: 1e9, MaxRSS: 1 << 20, MaxRSSBound: true,
+		},
 		"checked for 7.91s":              {ExitCode: -1, Wall: 7.91e9},
 		"exit code unknown":              {ExitCode: -1},
 		"checked for 1s, crash: SIGSEGV": {ExitCode: -1, Wall: 1e9, Outcome: "crash", Reason: "SIGSEGV"},

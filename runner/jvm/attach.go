@@ -128,7 +128,7 @@ func attach(
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-deadline:
-			return nil, errors.New("it does not listen")
+			return nil, fmt.Errorf("it has not begun to listen within %v: it may be stopped, or still be starting", attachTimeout)
 		case <-poll.C:
 			if conn, err := connect(ctx); err == nil {
 				return conn, nil

@@ -93,7 +93,7 @@ func CrashReason(c *misstepv1.Crash) string {
 // could not be read.
 func (t *trial) conclude(outcome *misstepv1.Outcome, damaged int) error {
 	failure := outcome.GetApplicationFailure()
-	idle := idleChecks(outcome.GetChecks(), t.status)
+	idle := t.idle(outcome.GetChecks())
 	switch {
 	case len(outcome.GetMismatches()) > 0:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES
@@ -126,20 +126,41 @@ func unrecorded(checks []*misstepv1.CheckCount) (n uint64) {
 	return n
 }
 
-// idleChecks returns the reason why a trial is void: the first requested check that compared nothing. It returns "" if every check
-// compared something.
-func idleChecks(checks []*misstepv1.CheckCount, status agent.Status) string {
+// idle returns the reason why a trial is void: how the JVM ended before the agent's checks began, else the first requested check
+// that compared nothing. It returns "" if every check compared something.
+func (t *trial) idle(checks []*misstepv1.CheckCount) string {
 	agents := slices.ContainsFunc(checks, func(c *misstepv1.CheckCount) bool { return agentJudge{}.judges(c.GetCheck()) })
-	if agents && !status.Started {
-		return "the agent did not start its checks"
+	if agents && !t.status.Started {
+		return t.unstarted()
 	}
 	for _, c := range checks {
-		if compared(c) == 0 {
+		switch {
+		case compared(c) > 0:
+		case c.GetTotal() == 0:
+			return fmt.Sprintf("check %s compared nothing: it took no sample; the program may be too short", c.GetCheck())
+		default:
 			return fmt.Sprintf("check %s compared nothing: of %d samples %d were unwalkable and %d void",
 				c.GetCheck(), c.GetTotal(), sum(c.GetUnwalkable()), sum(c.GetVoid()))
 		}
 	}
 	return ""
+}
+
+// unstarted says how far a JVM came whose agent has not begun its checks, and how it ended, if it has.
+func (t *trial) unstarted() string {
+	before := "it loaded the agent"
+	if t.recorded {
+		before = "the agent's checks began"
+	}
+	switch ended := t.result(); {
+	case ended.Signal != 0:
+		return fmt.Sprintf("%s ended the JVM before %s", unix.SignalName(ended.Signal), before)
+	case ended.ExitCode > 0:
+		return fmt.Sprintf("the JVM ended with exit code %d before %s; what it printed says why", ended.ExitCode, before)
+	case ended.ExitCode == 0:
+		return "the JVM ended in order before " + before
+	}
+	return "the JVM did not get as far as the agent's checks"
 }
 
 func sum[K comparable](counts map[K]uint64) (n uint64) {

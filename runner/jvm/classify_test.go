@@ -18,6 +18,7 @@ import (
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
+	"misstep/runner/process"
 	"misstep/runner/scratch"
 )
 
@@ -140,17 +141,36 @@ func TestVerdictsAddUpToTotals(t *testing.T) {
 }
 
 func TestIdleChecksAreNamed(t *testing.T) {
-	started := agent.Status{Started: true}
 	worked := &misstepv1.CheckCount{Check: "gst-asgct", Total: 1, Tolerated: map[string]uint64{"rule": 1}}
 	idle := &misstepv1.CheckCount{
 		Check: "asgct-shadow", Total: 9, Unwalkable: map[int32]uint64{-5: 8},
 		Void: map[string]uint64{"overrun": 1},
 	}
-	require.Empty(t, idleChecks(nil, agent.Status{}), "nothing was asked for")
-	require.Empty(t, idleChecks([]*misstepv1.CheckCount{worked}, started))
-	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked, idle}, started),
+	unseen := &misstepv1.CheckCount{Check: "shadow-gst"}
+	require.Empty(t, (&trial{}).idle(nil), "nothing was asked for")
+	started := &trial{status: agent.Status{Started: true}, recorded: true}
+	require.Empty(t, started.idle([]*misstepv1.CheckCount{worked}))
+	require.Contains(t, started.idle([]*misstepv1.CheckCount{worked, idle}),
 		"asgct-shadow compared nothing: of 9 samples 8 were unwalkable and 1 void")
-	require.Contains(t, idleChecks([]*misstepv1.CheckCount{worked}, agent.Status{}), "did not start")
+	require.Contains(t, started.idle([]*misstepv1.CheckCount{worked, unseen}),
+		"shadow-gst compared nothing: it took no sample")
+}
+
+// A JVM that ends before the checks begin has done what its user asked for: the agent did not fail.
+func TestHowAJVMEndedBeforeItsChecksBegan(t *testing.T) {
+	worked := []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 1, Match: 1}}
+	for want, early := range map[string]*trial{
+		"the JVM ended with exit code 1 before it loaded the agent; what it printed says why": {
+			ended: process.Result{ExitCode: 1},
+		},
+		"the JVM ended in order before the agent's checks began": {recorded: true},
+		"SIGKILL ended the JVM before it loaded the agent": {
+			ended: process.Result{ExitCode: -1, Signal: unix.SIGKILL},
+		},
+		"the JVM did not get as far as the agent's checks": {recorded: true, ended: process.Result{ExitCode: -1}},
+	} {
+		require.Equal(t, want, early.idle(worked))
+	}
 }
 
 func TestLivenessCountsLooksFromOutside(t *testing.T) {
