@@ -32,7 +32,6 @@ const (
 	voidDepth   = "depth"
 	voidShadow  = "no-shadow"
 	voidMethod  = "unknown-method"
-	voidClock   = "clock"
 	// voidUndecided is of execution samples that may be of the safepoint, or wrong.
 	voidUndecided = "undecided"
 )

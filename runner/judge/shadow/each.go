@@ -44,7 +44,7 @@ func (j *Judge) Instants(use func(Instant)) {
 		}
 		taken[s.call] = true
 		at := Instant{
-			Call: *s.call, Sampler: j.events[i].sampler, Walked: w.judge(s.call),
+			Call: *s.call, Sampler: j.samplerOf(j.taken.Events[i]), Walked: w.judge(s.call),
 			Sampled: Finding{Rule: s.rule, Void: s.void, Unwalkable: s.unwalkable},
 		}
 		if s.kind != "" {
@@ -54,13 +54,11 @@ func (j *Judge) Instants(use func(Instant)) {
 		}
 		use(at)
 	}
-	for _, list := range j.calls {
-		for _, c := range list {
-			if c.Shadow && !taken[c] {
-				use(Instant{Call: *c, Walked: w.judge(c)})
-			}
+	j.taken.Calls(func(c *agent.TapCall) {
+		if c.Shadow && !taken[c] {
+			use(Instant{Call: *c, Walked: w.judge(c)})
 		}
-	}
+	})
 }
 
 // javaTrace returns the frames that were compared.
@@ -96,7 +94,7 @@ func (w walks) judge(c *agent.TapCall) *Finding {
 	for _, f := range c.Frames {
 		stack.Frames = append(stack.Frames, recording.Frame{Method: w.method(f.Method), BCI: f.BCI, Kind: kindOf(c)})
 	}
-	s := w.sample(&event{Event: &recording.Event{Stack: stack}}, c)
+	s := w.sample(&recording.Event{Stack: stack}, c)
 	if s.sample == nil {
 		return &Finding{Void: s.void, Unwalkable: s.unwalkable}
 	}

@@ -12,6 +12,13 @@ import (
 	"misstep/runner/recording"
 )
 
+// call is a call of thread 7's handler of signal 27.
+func call(begin, end uint64) agent.TapCall {
+	return agent.TapCall{
+		TID: 7, Signal: 27, BeginNanos: begin, EndNanos: end, BeginTicks: 3 * begin, EndTicks: 3 * end, Shadow: true,
+	}
+}
+
 // stackOf is a recorded stack of methods of the class C, top first, all at an index behind the push.
 func stackOf(names ...string) *recording.Stack {
 	s := &recording.Stack{}

@@ -10,6 +10,6 @@ func (j *Judge) Each(use func(e *recording.Event, f Finding)) {
 		if s.kind != "" {
 			f.Mismatch = j.mismatch(i, s)
 		}
-		use(j.events[i].Event, f)
+		use(j.taken.Events[i].Event, f)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/judge"
+	"misstep/runner/judge/tapped"
 	"misstep/runner/recording"
 )
 
@@ -38,10 +39,8 @@ type Input struct {
 // Judge judges one trial's recordings. It is for one goroutine.
 type Judge struct {
 	in      Input
-	calls   calls
+	taken   *tapped.Samples
 	methods *methods
-	chunk   *recording.Chunk
-	events  []*event
 	count   *misstepv1.CheckCount
 	seen    map[string]*misstepv1.Mismatch
 }
@@ -49,7 +48,7 @@ type Judge struct {
 // New returns a judge that has seen nothing.
 func New(in Input) *Judge {
 	return &Judge{
-		in: in, calls: callsOf(in.Tap), methods: methodsOf(in.Tap, in.Methods),
+		in: in, taken: tapped.New(in.Tap, in.Source == AsyncProfiler), methods: methodsOf(in.Tap, in.Methods),
 		count: &misstepv1.CheckCount{
 			Check: in.Check, Tolerated: map[string]uint64{}, Unwalkable: map[int32]uint64{}, Void: map[string]uint64{},
 		},
@@ -59,49 +58,12 @@ func New(in Input) *Judge {
 
 // Visit takes one record. It never fails.
 func (j *Judge) Visit(r recording.Record) error {
-	switch r := r.(type) {
-	case *recording.Chunk:
-		j.chunk = r
-	case *recording.Event:
-		if signal, taken := j.signalOf(r.Type); taken && j.chunk != nil {
-			e := &event{Event: r, sampler: r.Type, signal: signal, chunk: j.chunk, ticks: instant(j.chunk, r.StartNanos)}
-			if j.in.Source == AsyncProfiler {
-				e.sampler = j.in.Walker
-			}
-			if r.Thread != nil {
-				e.tid = uint32(r.Thread.OS)
-			}
-			j.events = append(j.events, e)
-		}
-	}
+	j.taken.Visit(r)
 	return nil
 }
 
-// signalOf returns the signal whose handler takes the samples of an event's type, 0 where no signal is sent; taken reports whether
-// they are judged here.
-func (j *Judge) signalOf(kind string) (signal uint32, taken bool) {
-	prof, suspend := j.in.Tap.Signals[0], j.in.Tap.Signals[1]
-	switch {
-	case j.in.Source == AsyncProfiler:
-		return prof, kind == "jdk.ExecutionSample"
-	case kind == "jdk.CPUTimeSample":
-		return prof, true
-	case kind == "jdk.ExecutionSample":
-		return suspend, true
-	}
-	return 0, kind == "jdk.NativeMethodSample"
-}
-
-const (
-	// cooperative is the JDK from which a thread walks its own stack, at the safepoint after the signal (JEP 518).
-	cooperative = 25
-	// reachNanos is how far the time in a chunk's header may be from the truth: the JVM reads its two clocks one after the other.
-	reachNanos = 50e6
-	// mostVoters bounds the events that are asked for the offset between the clocks.
-	mostVoters = 4096
-	// leastShare of the events must lie in a call, or the offset is no good.
-	leastShare = 0.5
-)
+// cooperative is the JDK from which a thread walks its own stack, at the safepoint after the signal (JEP 518).
+const cooperative = 25
 
 // Verdicts judges all that was visited.
 func (j *Judge) Verdicts() judge.Verdicts {
@@ -128,7 +90,7 @@ func (j *Judge) judge() ([]judged, roots) {
 		}
 		s.bottom = true
 		samples[i].verdict = compare(s.sample)
-		if tid := j.events[i].tid; samples[i].verdict == (verdict{}) && len(s.shadow) > 0 {
+		if tid := j.taken.Events[i].TID; samples[i].verdict == (verdict{}) && len(s.shadow) > 0 {
 			if known[tid] == nil {
 				known[tid] = map[string]bool{}
 			}
@@ -137,11 +99,19 @@ func (j *Judge) judge() ([]judged, roots) {
 	}
 	for i, s := range samples {
 		if s.sample != nil && s.rule+s.kind != "" {
-			s.bottom = known.end(j.events[i].tid, s.stack)
+			s.bottom = known.end(j.taken.Events[i].TID, s.stack)
 			samples[i].verdict = compare(s.sample)
 		}
 	}
 	return samples, known
+}
+
+// samplerOf names the sampler that wrote an event.
+func (j *Judge) samplerOf(e *tapped.Event) string {
+	if j.in.Source == AsyncProfiler {
+		return j.in.Walker
+	}
+	return e.Type
 }
 
 // judged is an event's sample, or its verdict where there is none to compare.

@@ -45,11 +45,11 @@ func (j *Judge) keep(i int, s judged) {
 
 // mismatch describes an event that is one.
 func (j *Judge) mismatch(i int, s judged) *misstepv1.Mismatch {
-	e := j.events[i]
+	e := j.taken.Events[i]
 	m := &misstepv1.Mismatch{
 		Check: j.in.Check, Kind: s.kind, Divergence: uint32(s.at), Sequence: uint64(i + 1), Count: 1,
 		Reference: &misstepv1.Trace{Source: "shadow", NumFrames: int32(len(s.shadow))},
-		Suspect:   &misstepv1.Trace{Source: string(j.in.Source), Sampler: e.sampler, NumFrames: int32(len(e.Stack.Frames))},
+		Suspect:   &misstepv1.Trace{Source: string(j.in.Source), Sampler: j.samplerOf(e), NumFrames: int32(len(e.Stack.Frames))},
 	}
 	j.in.Tap.Place(*s.call, m)
 	if e.Thread != nil {

@@ -135,7 +135,7 @@ func requireJudged(t *testing.T, r recorded) {
 		t.Log(m.GetKind(), m.GetDivergence(), suspect.GetSampler(), len(m.GetReference().GetFrames()), suspect.GetFrames())
 	}
 	expected := uint64(0)
-	for _, e := range j.events {
+	for _, e := range j.taken.Events {
 		if e.Type != "jdk.NativeMethodSample" { // JFR sends no signal for it
 			expected++
 		}
@@ -165,7 +165,7 @@ func requireFaultsSeen(t *testing.T, r recorded) {
 	right := map[int64]bool{} // by time
 	for i, s := range samples {
 		if s.sample != nil && compare(s.sample) == (verdict{}) && len(s.shadow) >= 5 {
-			right[clean.events[i].StartNanos] = true
+			right[clean.taken.Events[i].StartNanos] = true
 		}
 	}
 	// The middle one of the instrumented frames is the place.
@@ -190,7 +190,7 @@ func requireFaultsSeen(t *testing.T, r recorded) {
 		seen, all := 0, 0
 		changed := j.samples()
 		for i, s := range changed {
-			if s.sample == nil || !right[j.events[i].StartNanos] {
+			if s.sample == nil || !right[j.taken.Events[i].StartNanos] {
 				continue
 			}
 			s.bottom = fault.Class == altered.MiddleDropped

@@ -7,55 +7,23 @@ import (
 
 // samples finds for each event its call, and what is to be compared.
 func (j *Judge) samples() []judged {
-	k, offset, share := j.clock()
-	matched := match(j.calls, j.events, k, offset)
-	out := make([]judged, len(j.events))
-	for i, e := range j.events {
+	matched := j.taken.Match()
+	out := make([]judged, len(matched))
+	for i, e := range j.taken.Events {
 		switch {
 		case e.Thread != nil && e.Thread.Virtual:
 			out[i] = judged{verdict: verdict{void: voidVirtual}}
-		case matched[i].call == nil:
-			out[i] = judged{verdict: verdict{void: matched[i].why}}
-		case share < leastShare:
-			out[i] = judged{verdict: verdict{void: voidClock}}
+		case matched[i].Call == nil:
+			out[i] = judged{verdict: verdict{void: matched[i].Why}}
 		default:
-			out[i] = j.sample(e, matched[i].call)
+			out[i] = j.sample(e.Event, matched[i].Call)
 		}
 	}
 	return out
 }
 
-// clock chooses the clock of the recording and the offset between its zero and the tap's; share is that of the events which then
-// lie in a call.
-func (j *Judge) clock() (k clock, offset int64, share float64) {
-	voters := j.events
-	if len(voters) > mostVoters {
-		voters = nil
-		for i := range mostVoters {
-			voters = append(voters, j.events[i*len(j.events)/mostVoters])
-		}
-	}
-	share = -1
-	for _, candidate := range []clock{counter, monotonic} {
-		guesses := map[*recording.Chunk]int64{}
-		guess := func(e *event) int64 {
-			g, seen := guesses[e.chunk]
-			if !seen {
-				g = candidate.atRealtime(j.in.Tap, e.chunk.StartNanos) - e.chunk.StartTicks
-				guesses[e.chunk] = g
-			}
-			return g
-		}
-		at, of := candidate.zero(j.calls, voters, guess, int64(reachNanos*candidate.perNano(j.in.Tap)))
-		if of > share {
-			k, offset, share = candidate, at, of
-		}
-	}
-	return k, offset, share
-}
-
 // sample prepares the comparison of an event with the shadow of its call.
-func (j *Judge) sample(e *event, c *agent.TapCall) judged {
+func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 	stop := func(v verdict) judged { return judged{call: c, verdict: v} }
 	switch {
 	case !c.Shadow:

@@ -1,4 +1,4 @@
-package shadow
+package tapped
 
 import (
 	"cmp"
@@ -70,13 +70,13 @@ func distance(a, b int64) int64 { return max(a-b, b-a) }
 // of their thread. guess is near it: no further than reach away. Each pair of an event and a call votes for the offsets with which
 // the event lies in the call's window; the narrower that is, the less likely it does by chance, and the more the vote counts (the
 // sum is a logarithm of a likelihood). The result is the middle of the best offsets.
-func (k clock) zero(calls calls, events []*event, guess func(*event) int64, reach int64) (offset int64, share float64) {
+func (k clock) zero(calls calls, events []*Event, guess func(*Event) int64, reach int64) (offset int64, share float64) {
 	type edge struct{ at, weight int64 }
 	var edges []edge
 	voters := 0
 	for _, e := range events {
 		about, has := e.ticks+guess(e), false
-		for _, c := range calls.of(e.tid, e.signal) {
+		for _, c := range calls.of(e.TID, e.signal) {
 			begin, end := k.begin(c), k.end(c)
 			if c.EndNanos == 0 || end < about-reach || begin > about+reach {
 				continue
@@ -108,7 +108,7 @@ func (k clock) zero(calls calls, events []*event, guess func(*event) int64, reac
 	offset = from + (to-1-from)/2
 	inside := 0
 	for _, e := range events {
-		if candidate(calls.of(e.tid, e.signal), k, e.ticks+offset).why != noSignal {
+		if candidate(calls.of(e.TID, e.signal), k, e.ticks+offset).Why != noSignal {
 			inside++
 		}
 	}

@@ -1,22 +1,11 @@
-package shadow
+package tapped
 
 import (
 	"cmp"
 	"slices"
 
 	"misstep/agent"
-	"misstep/runner/recording"
 )
-
-// event is a sample of a recording.
-type event struct {
-	*recording.Event
-	sampler string
-	tid     uint32
-	signal  uint32 // whose handler takes it, 0 for none
-	chunk   *recording.Chunk
-	ticks   int64
-}
 
 // key is a thread and a signal.
 type key struct{ tid, signal uint32 }
@@ -51,40 +40,41 @@ func callsOf(t *agent.Tap) calls {
 
 func (c calls) of(tid, signal uint32) []*agent.TapCall { return c[key{tid, signal}] }
 
-// Why an event has no call.
+// Why an event has no call, as the checks' reasons name it.
 const (
 	noSignal  = "no-signal"
 	ambiguous = "ambiguous"
+	NoClock   = "clock"
 )
 
-// found is an event's call, or why there is none.
-type found struct {
-	call *agent.TapCall
-	why  string
+// Found is an event's call, or why there is none.
+type Found struct {
+	Call *agent.TapCall
+	Why  string
 }
 
 // match finds for each event the call of its thread during which it was taken: its time, with the offset added, lies in the call's
 // window. An event has no call where there is none or several, and where another event has the same one: each call of a handler
 // takes at most one sample.
-func match(calls calls, events []*event, k clock, offset int64) []found {
-	out := make([]found, len(events))
+func match(calls calls, events []*Event, k clock, offset int64) []Found {
+	out := make([]Found, len(events))
 	takers := map[*agent.TapCall]int{}
 	for i, e := range events {
-		out[i] = candidate(calls.of(e.tid, e.signal), k, e.ticks+offset)
-		if c := out[i].call; c != nil {
+		out[i] = candidate(calls.of(e.TID, e.signal), k, e.ticks+offset)
+		if c := out[i].Call; c != nil {
 			takers[c]++
 		}
 	}
 	for i, f := range out {
-		if f.call != nil && takers[f.call] > 1 {
-			out[i] = found{why: ambiguous}
+		if f.Call != nil && takers[f.Call] > 1 {
+			out[i] = Found{Why: ambiguous}
 		}
 	}
 	return out
 }
 
 // candidate finds the call at a time. One that had not returned when the JVM ended may have taken any later sample.
-func candidate(list []*agent.TapCall, k clock, at int64) found {
+func candidate(list []*agent.TapCall, k clock, at int64) Found {
 	later, _ := slices.BinarySearchFunc(list, at, func(c *agent.TapCall, at int64) int {
 		if k.begin(c) > at {
 			return 1
@@ -98,13 +88,13 @@ func candidate(list []*agent.TapCall, k clock, at int64) found {
 		switch {
 		case c.EndNanos != 0 && at > k.end(c):
 		case one != nil, c.EndNanos == 0:
-			return found{why: ambiguous}
+			return Found{Why: ambiguous}
 		default:
 			one = c
 		}
 	}
 	if one == nil {
-		return found{why: noSignal}
+		return Found{Why: noSignal}
 	}
-	return found{call: one}
+	return Found{Call: one}
 }
