@@ -57,6 +57,7 @@ func TestLabel(t *testing.T) {
 		return &misstepv1.Signature{Kind: "mismatch", Parts: parts}
 	}
 	chunks := func(kind, place string) *misstepv1.Signature { return mismatch("jfr-chunks", kind, "recorded "+place) }
+	const edgeOf = "by jdk.ExecutionSample: "
 	crash := func(parts ...string) *misstepv1.Signature { return &misstepv1.Signature{Kind: "crash", Parts: parts} }
 	for _, c := range []struct {
 		sig     *misstepv1.Signature
@@ -137,6 +138,18 @@ func TestLabel(t *testing.T) {
 		{mismatch("jfr-shadow", "foreign", "by jdk.ExecutionSample: top: compiled epilogue"), jdk25, ""},
 		{mismatch("jfr-shadow", "foreign", "by jdk.ExecutionSample: top: compiled body"), jdk17, ""},
 		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: top: interpreted prologue"), jdk17, "MISSTEP-jfr-unfinished-frame"},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"top: compiled epilogue"), jdk17, "MISSTEP-jfr-unfinished-frame"},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"top: compiled epilogue"), jdk8, "MISSTEP-jfr-unfinished-frame"},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"top: compiled epilogue"), jdk25, ""},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"top: compiled body"), jdk17, ""},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"top: unknown code unknown"), jdk17, ""}, // of a recording by itself
+		{mismatch("event-edges", "impossible-edge", edgeOf+"a.B.f <- a.B.g"), jdk17, ""},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"no bytecode index"), jdk8, "MISSTEP-caller-without-index"},
+		{mismatch("event-edges", "impossible-edge", "by no: no bytecode index"), jdk8, "MISSTEP-caller-without-index"},
+		{mismatch("event-edges", "impossible-edge", edgeOf+"no bytecode index"), jdk17, ""},
+		{mismatch("event-edges", "impossible-edge", "by vm: top: compiled epilogue"), jdk17, "MISSTEP-async-profiler-epilogue"},
+		{mismatch("event-edges", "impossible-edge", "by no: top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
+		{mismatch("event-edges", "impossible-edge", "by vm: top: compiled body"), jdk17, ""},
 		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted prologue"), jdk25, "MISSTEP-jfr-interpreter-entry"},
 		{mismatch("jfr-shadow", "missing", "by jdk.ExecutionSample: top: interpreted prologue"), jdk28ea, "MISSTEP-jfr-interpreter-entry"},
 		{mismatch("jfr-shadow", "missing", "by jdk.CPUTimeSample: top: interpreted epilogue"), jdk25, "MISSTEP-jfr-interpreter-entry"},

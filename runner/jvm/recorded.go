@@ -44,28 +44,35 @@ func (t *trial) keeps() int { return int(recipe.EffectiveLimits(t.recipe.GetLimi
 
 // shadowJudge compares the samples with the tap's shadows.
 func shadowJudge(_ context.Context, t *trial, c *misstepv1.Check) (consumer, error) {
-	data, err := t.readFile(filepath.Join(dirAgent, agent.FileTap), maxTap)
+	tap, err := t.tap()
 	if err != nil {
 		return nil, err
-	}
-	var tap agent.Tap
-	if data != nil { // else the JVM ended before the agent had started: no sample has a shadow
-		if tap, err = agent.ParseTap(data); err != nil {
-			return nil, fmt.Errorf("%s: %w", agent.FileTap, err)
-		}
 	}
 	list, err := t.readFile(filepath.Join(dirAgent, agent.FileMethods), agent.MaxMethodsBytes)
 	if err != nil {
 		return nil, err
 	}
 	in := shadow.Input{
-		Check: c.GetName(), Source: shadow.JFR, Feature: t.feature, Tap: &tap, Limit: t.keeps(),
+		Check: c.GetName(), Source: shadow.JFR, Feature: t.feature, Tap: tap, Limit: t.keeps(),
 		Methods: agent.ParseMethods(list),
 	}
 	if c.GetName() == recipe.ProfilerShadow {
 		in.Source, in.Walker = shadow.AsyncProfiler, profiler.Walker(t.recipe)
 	}
 	return shadow.New(in), nil
+}
+
+// tap returns what the agent's tap noted. If the JVM ended before the agent had started, that is nothing.
+func (t *trial) tap() (*agent.Tap, error) {
+	data, err := t.readFile(filepath.Join(dirAgent, agent.FileTap), maxTap)
+	if err != nil || data == nil {
+		return &agent.Tap{}, err
+	}
+	tap, err := agent.ParseTap(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", agent.FileTap, err)
+	}
+	return &tap, nil
 }
 
 // edgesJudge judges all stack traces by the code of the classes as they ran.
@@ -85,6 +92,11 @@ func edgesJudge(_ context.Context, t *trial, _ *misstepv1.Check) (consumer, erro
 	}
 	if in.Profiler == recipe.ProfilerAsync {
 		in.Walker = profiler.Walker(t.recipe)
+	}
+	if recipe.NeedsTap(t.recipe.GetChecks()) {
+		if in.Tap, err = t.tap(); err != nil {
+			return nil, err
+		}
 	}
 	return edges.New(in), nil
 }

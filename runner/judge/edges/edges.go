@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/judge"
+	"misstep/runner/judge/tapped"
 	"misstep/runner/recording"
 )
 
@@ -23,6 +25,8 @@ type Input struct {
 	Profiler, Walker string
 	// Feature version of the JDK, 0 where it is not known.
 	Feature int
+	// Tap notes where the signals of samplers hit; nil where nothing did.
+	Tap *agent.Tap
 	// Limit is the number of mismatch records that are kept; further ones are counted.
 	Limit int
 }
@@ -49,6 +53,9 @@ type Judge struct {
 	edges, traces tally
 	number        uint64 // of events
 	found         map[place]*misstepv1.Mismatch
+	// taken are the samples of the tap's signals; waiting are impossible edges of them, until it is known where the signals hit.
+	taken   *tapped.Samples
+	waiting []waiting
 
 	explained map[edge]Explanation
 	known     map[named]*method
@@ -96,14 +103,19 @@ type frame struct {
 
 // New returns a judge.
 func New(in Input) *Judge {
-	return &Judge{
+	j := &Judge{
 		in: in, found: map[place]*misstepv1.Mismatch{}, explained: map[edge]Explanation{}, known: map[named]*method{},
 		methods: map[*recording.Method]*method{}, stacks: map[*recording.Stack]*verdict{},
 	}
+	if in.Tap != nil {
+		j.taken = tapped.New(in.Tap, in.Profiler == recipe.ProfilerAsync)
+	}
+	return j
 }
 
 // Visit takes a record of a recording. It returns no error.
 func (j *Judge) Visit(record recording.Record) error {
+	sampled := j.taken != nil && j.taken.Visit(record)
 	switch r := record.(type) {
 	case *recording.Chunk: // events of a chunk share what they point to, and chunks may share methods
 		if len(j.methods) > mostMethods {
@@ -113,13 +125,13 @@ func (j *Judge) Visit(record recording.Record) error {
 	case *recording.Event:
 		j.number++
 		if r.Stack != nil {
-			j.event(r)
+			j.event(r, sampled)
 		}
 	}
 	return nil
 }
 
-func (j *Judge) event(e *recording.Event) {
+func (j *Judge) event(e *recording.Event, sampled bool) {
 	v := j.stacks[e.Stack]
 	if v == nil {
 		v = j.judge(e.Stack)
@@ -138,7 +150,12 @@ func (j *Judge) event(e *recording.Event) {
 			j.edges[Filtered]++
 			continue
 		}
-		j.keep(e, v.frames, callee)
+		one := impossible{e, v.frames, callee, j.number}
+		if sampled && j.in.Asynchronous(e.Type) {
+			j.waiting = append(j.waiting, waiting{one, len(j.taken.Events) - 1})
+			continue
+		}
+		j.keep(one, nil)
 	}
 }
 
@@ -220,6 +237,7 @@ func (j *Judge) Verdicts() judge.Verdicts {
 	if n := j.edges[Unknown]; n > 0 {
 		count.Void["unknown-method"] = n
 	}
+	j.settle()
 	return judge.Verdicts{Count: count, Mismatches: j.mismatches()}
 }
 

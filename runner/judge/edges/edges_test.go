@@ -313,6 +313,45 @@ func TestWalksFromAnyInstructionAreMarked(t *testing.T) {
 	}
 }
 
+// Where a tap noted the signal that took a sample, an impossible edge has the place that it hit, and the same edge at other code is
+// another mismatch. Events that the thread wrote itself have no such place, nor have samples of which the tap has no call.
+func TestImpossibleEdgesOfSamplesHaveThePlaceThatTheSignalHit(t *testing.T) {
+	const sample, park = "jdk.ExecutionSample", "jdk.ThreadPark"
+	tap := &agent.Tap{Signals: [2]uint32{27, 12}, Architecture: "amd64"}
+	for i, code := range []string{"]I;", "]I;", "\xc3"} {
+		begin := uint64(1000 * (i + 1))
+		tap.Calls = append(tap.Calls, agent.TapCall{
+			TID: 7, Signal: 12, BeginNanos: begin, EndNanos: begin + 10, BeginTicks: begin, EndTicks: begin + 10,
+			PC: begin, Code: []byte(code), TopState: "compiled",
+		})
+	}
+	chunk := &recording.Chunk{TicksPerSecond: 1e9}
+	event := func(kind string, at int64) *recording.Event {
+		return &recording.Event{
+			Type: kind, StartNanos: at, Thread: &recording.Thread{OS: 7}, Stack: trace("Stranger.area()I@0", "Main.main()V@20"),
+		}
+	}
+	of := func(feature int, tap *agent.Tap) map[string]uint64 {
+		j := New(Input{Program: NewProgram(shapes()), Profiler: recipe.ProfilerJFR, Feature: feature, Tap: tap, Limit: 9})
+		for _, r := range []recording.Record{
+			chunk, event(sample, 1005), event(sample, 2005), event(park, 2006), event(sample, 3005), event(sample, 9000),
+		} {
+			require.NoError(t, j.Visit(r))
+		}
+		counts := map[string]uint64{}
+		for _, m := range j.Verdicts().Mismatches {
+			counts[m.GetSuspect().GetSampler()+" "+m.GetTopState()+" "+string(m.GetCode())] += m.GetCount()
+			assert.Equal(t, len(m.GetCode()) > 0, m.GetPc() != 0 && m.GetArchitecture() == "amd64", m)
+		}
+		return counts
+	}
+	assert.Equal(t, map[string]uint64{
+		sample + " compiled ]I;": 2, sample + " compiled \xc3": 1, sample + "  ": 1, park + "  ": 1,
+	}, of(17, tap))
+	assert.Equal(t, map[string]uint64{sample + "  ": 4, park + "  ": 1}, of(17, nil))
+	assert.Equal(t, map[string]uint64{sample + "  ": 4, park + "  ": 1}, of(25, tap), "the walk was at a safepoint")
+}
+
 // Whatever a recording and a file of sites hold, judging ends without panic and the counts add up.
 func FuzzJudge(f *testing.F) {
 	f.Add("Main.main()V", int32(20), "Circle.area()I", "(II)V", uint16(20), uint8(opInvokevirtual))

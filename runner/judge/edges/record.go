@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/recording"
@@ -13,45 +14,81 @@ import (
 // mostDistinct bounds the different mismatches that are kept until the most frequent are chosen.
 const mostDistinct = 4096
 
-// place is what one record stands for: an impossible edge of one sampler.
+// place is what one record stands for: an impossible edge of one sampler, where the signal hit such code.
 type place struct {
 	sampler        string
 	asynchronous   bool
 	callee, caller *method
 	bci            int32
+	state, code    string
 }
 
-// keep keeps a mismatch, the shortest stack of each place.
-func (j *Judge) keep(e *recording.Event, frames []frame, callee int) {
+// impossible is an impossible edge of an event, the number-th one, whose callee is a frame.
+type impossible struct {
+	*recording.Event
+	frames []frame
+	callee int
+	number uint64
+}
+
+// waiting is an impossible edge of a sample, by its index in the tap's samples.
+type waiting struct {
+	impossible
+	sample int
+}
+
+// settle keeps the mismatches of samples, with the place that the signal hit where it is known.
+func (j *Judge) settle() {
+	if len(j.waiting) == 0 {
+		return
+	}
+	calls := j.taken.Match()
+	for _, w := range j.waiting {
+		j.keep(w.impossible, calls[w.sample].Call)
+	}
+	j.waiting = nil
+}
+
+// keep keeps a mismatch, the shortest stack of each place. call took the sample, nil where that is not known.
+func (j *Judge) keep(e impossible, call *agent.TapCall) {
 	sampler, asynchronous := cmp.Or(j.in.Walker, e.Type), j.in.Asynchronous(e.Type)
-	at := place{sampler, asynchronous, frames[callee].method, frames[callee+1].method, frames[callee+1].bci}
+	caller := e.frames[e.callee+1]
+	at := place{
+		sampler: sampler, asynchronous: asynchronous, callee: e.frames[e.callee].method, caller: caller.method, bci: caller.bci,
+	}
+	if call != nil {
+		at.state, at.code = call.TopState, string(call.Code)
+	}
 	old := j.found[at]
 	if old == nil && len(j.found) >= mostDistinct {
 		return
 	}
 	count := old.GetCount() + 1
-	if old != nil && len(old.GetSuspect().GetFrames()) <= len(frames) {
+	if old != nil && len(old.GetSuspect().GetFrames()) <= len(e.frames) {
 		old.Count = count
 		return
 	}
-	m := j.mismatch(e, frames, callee)
+	m := e.mismatch(j.in.Profiler)
 	m.Suspect.Sampler, m.Suspect.Asynchronous = sampler, asynchronous
 	m.Count = count
+	if call != nil {
+		j.in.Tap.Place(*call, m)
+	}
 	j.found[at] = m
 }
 
 // mismatch describes an impossible edge as the agent's check edges does (agent/native/src/edge_check.cpp). The reference is the
 // stack up to the caller and, on top, what the bytecode calls there, if anything.
-func (j *Judge) mismatch(e *recording.Event, frames []frame, callee int) *misstepv1.Mismatch {
+func (e impossible) mismatch(profiler string) *misstepv1.Mismatch {
 	m := &misstepv1.Mismatch{
-		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: uint32(len(frames) - 1 - callee), Sequence: j.number,
-		Suspect: &misstepv1.Trace{Source: j.in.Profiler, Frames: protoFrames(frames), NumFrames: int32(len(e.Stack.Frames))},
+		Check: recipe.EventEdges, Kind: "impossible-edge", Divergence: uint32(len(e.frames) - 1 - e.callee), Sequence: e.number,
+		Suspect: &misstepv1.Trace{Source: profiler, Frames: protoFrames(e.frames), NumFrames: int32(len(e.Stack.Frames))},
 	}
 	if e.Thread != nil {
 		m.Thread, m.Tid = e.Thread.Name, e.Thread.OS
 	}
-	below := protoFrames(frames[callee+1:])
-	if call := callAt(frames[callee+1]); call != nil {
+	below := protoFrames(e.frames[e.callee+1:])
+	if call := callAt(e.frames[e.callee+1]); call != nil {
 		below = slices.Insert(below, 0, call)
 	}
 	m.Reference = &misstepv1.Trace{Source: "bytecode", Frames: below, NumFrames: int32(len(below))}
