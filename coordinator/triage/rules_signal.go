@@ -207,7 +207,8 @@ var sampleRules = []rule{
 }
 
 // edgeRules are for calls that the bytecode cannot make. In a sampled walk the frames above the caller come from wherever the
-// walker read, so bugs are distinguished by where the signal hit; a recording does not say where, so that all of a sampler are one.
+// walker read, so bugs are distinguished by where the signal hit; a recording does not say where, so that all of a sampler are one
+// unless the agent's tap has noted it.
 // A walk at a safepoint has no such place, so the edge itself is named.
 var edgeRules = []rule{
 	{
@@ -229,7 +230,7 @@ var edgeRules = []rule{
 	{
 		name: "edge-by-top",
 		doc: "The frames above the caller come from wherever the walker read: where the signal hit is to blame, if it is known. " +
-			"Of an event it is not.",
+			"Of an event it is where the trial has a check that taps the sampler's signal.",
 		when: always,
 		then: func(f *Facts) verdict { return f.topVerdict(" (" + f.callee.name() + " from " + f.caller.name() + ")") },
 	},
