@@ -40,12 +40,15 @@ type Explanation struct {
 	Standstill time.Duration `json:"standstill_ns"`
 	// Ended is the thread whose end is the moment.
 	Ended string `json:"ended,omitempty"`
+	// Round are the threads that its creator created last, those that ran beside each other.
+	Round []string `json:"round,omitempty"`
 	// Silent are the threads that were blocked from then on, the last ones to block first.
 	Silent []Silence `json:"silent"`
 	// From and To limit the window around the moment, which Mattered, Waits and the picture show.
 	From time.Duration `json:"from_ns"`
 	To   time.Duration `json:"to_ns"`
-	// Mattered are the last and the longest perturbed absences before the moment in which others ran, in the order of time.
+	// Mattered are the last and the longest perturbed absences before the moment in which others ran, in the order of time; those
+	// in which one of the last round ran while another one was away before all others.
 	Mattered []Absence `json:"mattered"`
 	// Longest are the longest absences of the whole log.
 	Longest []Absence `json:"longest"`
@@ -53,6 +56,7 @@ type Explanation struct {
 	Waits []Wait `json:"waits"`
 
 	timeline *Timeline
+	round    []int
 }
 
 // Silence is that a thread was blocked from a time on and did not come back, or only to end.
@@ -115,6 +119,7 @@ func (x *Explanation) window(times []time.Duration, last time.Duration) {
 		if n := after - windowRecords; n > 0 {
 			x.From = times[n]
 		}
+		x.From = max(x.From, x.together())
 	}
 	x.To = min(x.End, x.Moment+max((x.Moment-x.From)/8, time.Microsecond))
 }
@@ -144,9 +149,13 @@ func (x *Explanation) choose(places []schedule.StopReport) {
 	for _, a := range all[:min(mostLongest, len(all))] {
 		x.Longest = append(x.Longest, x.meanwhile(a))
 	}
-	weight := func(a Absence) int { // rare places first, then the threads that are blocked or away at the moment, the VM's last
+	// Threads of the last round that took turns first, then rare places, then the threads that are blocked or away at the moment,
+	// the VM's last.
+	weight := func(a Absence) int {
 		works := x.timeline.Threads[a.Thread].works()
 		switch {
+		case x.timeline.crossed(a, x.round):
+			return -1
 		case a.Rare != "":
 			return 0
 		case silent[a.Thread], works && a.To >= x.Moment:
@@ -157,11 +166,12 @@ func (x *Explanation) choose(places []schedule.StopReport) {
 		return 3
 	}
 	all = slices.DeleteFunc(all, func(a Absence) bool { return a.Reason == Crowded || a.To <= x.From || a.From >= x.Moment })
+	turns := slices.ContainsFunc(all, func(a Absence) bool { return weight(a) < 0 })
 	for _, order := range []func(a, b Absence) int{latest, longest} { // half of the list each
 		slices.SortStableFunc(all, func(a, b Absence) int { return cmp.Or(cmp.Compare(weight(a), weight(b)), order(a, b)) })
 		n := 0
 		all = slices.DeleteFunc(all, func(a Absence) bool {
-			if n == mostListed/2 {
+			if n == mostListed/2 || turns && weight(a) >= 0 && len(x.Mattered) >= mostListed/2 {
 				return false
 			}
 			if a = x.meanwhile(a); len(a.Meanwhile) > 0 || !x.Runs {

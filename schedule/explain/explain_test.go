@@ -169,7 +169,7 @@ func TestAFailureIsBeforeTheEndOfTheLastOtherThread(t *testing.T) {
 	assert.Equal(t, "writer 0.1", x.Ended)
 	assert.Equal(t, 25_010*time.Microsecond, x.Moment)
 	assert.Contains(t, x.Verdict(), "Explained is what came before writer 0.1 ended")
-	require.Len(t, x.Mattered, mostListed)
+	require.Len(t, x.Mattered, mostListed/2, "what others did meanwhile fills half of the list")
 	assert.Equal(t, "writer 0.1 away for 5ms: delayed; meanwhile ran reader 0.2 10 times, main 0 8 times", x.Mattered[0].Sentence())
 
 	// A JVM that is killed ends its own threads in any order.

@@ -36,6 +36,10 @@ func (x *Explanation) find(times []time.Duration) {
 	}
 	if ended, found := t.ended(); found {
 		x.Moment, x.Ended = t.Threads[ended].end(), t.Threads[ended].Label()
+		x.round = t.lastRound(ended)
+		for _, i := range x.round {
+			x.Round = append(x.Round, t.Threads[i].Label())
+		}
 	}
 }
 

@@ -51,8 +51,8 @@ func (x *Explanation) Verdict() string {
 		return "Threads that worked and then were blocked until they ended, or to the log's end:"
 	}
 	if x.Ended != "" {
-		return fmt.Sprintf("No thread fell silent. Explained is what came before %s ended, the last one before the program did.",
-			x.Ended)
+		return fmt.Sprintf("No thread fell silent. Explained is what came before %s ended, the last one before the program did%s.",
+			x.Ended, x.turns())
 	}
 	return "No thread fell silent: the log's end is explained."
 }
