@@ -58,7 +58,7 @@ var Periodic = []Race{
 	{"EarlyPublication", Judge, 7.7},
 	{"EvictingCache", Tune, 6.3},
 	{"ReusedNode", Tune, 10},
-	{"ClassCycle", Judge, 10.5},
+	{"ClassCycle", Judge, 16.5},
 	{"PoolOfTwo", Tune, 13},
 	{"RegistryCall", Judge, 14},
 	{"StopBeforeStart", Tune, 16},
