@@ -34,6 +34,8 @@ type Options struct {
 	TempDir string
 	// MaxBytes is the size of the largest recording that is read, unpacked.
 	MaxBytes int64
+	// For is the time after which what has come of a stream or packed recording is its input; 0 for none.
+	For time.Duration
 	// Top is the number of threads and methods that the report has.
 	Top int
 }
@@ -55,7 +57,8 @@ const (
 )
 
 // Run checks recordings. What prevents a file from being checked is returned in failed, and the others are checked all the same;
-// err is what prevents any check.
+// err is what prevents any check. Once the context is done, the report has what was read before; if that is nothing, err is the
+// context's.
 func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed []error, err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(growth))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(softMemory))
@@ -72,14 +75,14 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 	list = append(list, &topped{newSamples(), o.Top})
 	for _, name := range o.Files {
 		r, err := check(ctx, reader, name, o, list)
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			continue
 		}
 		report.Recordings = append(report.Recordings, *r)
+	}
+	if ctx.Err() != nil && len(report.Recordings) == 0 {
+		return nil, nil, ctx.Err()
 	}
 	for _, c := range list {
 		c.report(report)
@@ -103,6 +106,9 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		return nil, err
 	}
 	defer in.Close()
+	if ctx.Err() != nil { // that ended the input, of which the rest is read
+		ctx = context.WithoutCancel(ctx)
+	}
 	r := &Recording{File: name, Form: in.form, Bytes: in.bytes, Profiler: recipe.ProfilerJFR}
 	summary, err := reader(ctx, in.path, limits, func(record recording.Record) error {
 		r.note(record)
@@ -120,6 +126,8 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 	switch {
 	case err != nil && r.Chunks == 0 && len(r.Problems) == 0:
 		return nil, err
+	case ctx.Err() != nil:
+		r.Incomplete = "the reading was ended: " + context.Cause(ctx).Error()
 	case err != nil:
 		r.Incomplete = err.Error()
 	case in.cut != nil:

@@ -121,7 +121,7 @@ func Diff(ctx context.Context, reader Reader, o DiffOptions) (*Difference, error
 	d := &Difference{Level: o.Level, Changes: []Change{}, Stacks: []Change{}}
 	seed := maphash.MakeSeed()
 	a, err := d.read(ctx, reader, o, o.A, seed)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, err
 	}
 	b, err := d.read(ctx, reader, o, o.B, seed)

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/dustin/go-humanize"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sys/unix"
 )
 
 // Stdin is the name of the file that stands for standard input.
@@ -22,6 +24,9 @@ const mostWindow = 64 << 20
 
 // ErrInput is wrapped by errors about a file that is no recording.
 var ErrInput = errors.New("not a JFR recording")
+
+// errOver is why the input of Options.For has ended.
+var errOver = errors.New("its time is over")
 
 // ErrUnreadable is wrapped by errors about a recording of which no chunk can be read; they have the offset.
 var ErrUnreadable = errors.New("no chunk of the recording can be read")
@@ -72,7 +77,7 @@ type input struct {
 	path, form string
 	bytes      int64
 	temporary  bool
-	// cut is why the packed file could not be unpacked to its end, nil if it was.
+	// cut is why a stream was not read, or a packed file not unpacked, to its end; nil if it was.
 	cut error
 }
 
@@ -85,12 +90,12 @@ func (i *input) Close() error {
 }
 
 // openInput finds out what a file is. Packed recordings and those that come through a pipe are copied to a temporary file, of
-// bounded size: a recording that has more is refused, and so is one that never ends.
+// bounded size: a recording that has more is refused. Of one that does not end, what came before the context was done is the input.
 func openInput(ctx context.Context, name string, o Options) (*input, error) {
 	stream, closer := o.Stdin, io.Closer(io.NopCloser(nil))
 	regular := false
 	if name != Stdin {
-		file, err := os.Open(name)
+		file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0) // a named pipe without a writer would wait in open
 		if err != nil {
 			return nil, err
 		}
@@ -111,6 +116,11 @@ func openInput(ctx context.Context, name string, o Options) (*input, error) {
 		}
 	}
 	defer closer.Close()
+	if o.For > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.For, errOver)
+		defer cancel()
+	}
 	buffered := bufio.NewReaderSize(&untilDone{ctx, stream}, 1<<16)
 	head, err := buffered.Peek(headBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -127,7 +137,7 @@ func openInput(ctx context.Context, name string, o Options) (*input, error) {
 		}
 		return &input{path: name, form: f.name, bytes: info.Size()}, nil
 	}
-	return spool(buffered, f, o)
+	return spool(ctx, buffered, f, o)
 }
 
 func tooLarge(most int64) error {
@@ -136,7 +146,7 @@ func tooLarge(most int64) error {
 }
 
 // spool copies a recording to a temporary file.
-func spool(packed io.Reader, f form, o Options) (in *input, err error) {
+func spool(ctx context.Context, packed io.Reader, f form, o Options) (in *input, err error) {
 	contents := io.NopCloser(packed)
 	if f.unpack != nil {
 		if contents, err = f.unpack(packed); err != nil {
@@ -162,7 +172,9 @@ func spool(packed io.Reader, f form, o Options) (in *input, err error) {
 	switch {
 	case copied.bytes > o.MaxBytes:
 		return nil, tooLarge(o.MaxBytes)
-	case err != nil && f.unpack != nil && copied.bytes > 0 && !errors.Is(err, context.Canceled):
+	case err != nil && ctx.Err() != nil && copied.bytes > 0:
+		copied.cut = fmt.Errorf("the input was ended after %s: %w", humanize.IBytes(uint64(copied.bytes)), context.Cause(ctx))
+	case err != nil && f.unpack != nil && copied.bytes > 0:
 		copied.cut = fmt.Errorf("unpacking the %s file ended after %d bytes: %w", f.name, copied.bytes, err)
 	case err != nil:
 		return nil, fmt.Errorf("copy the recording: %w", err)
@@ -179,7 +191,7 @@ func spool(packed io.Reader, f form, o Options) (in *input, err error) {
 	return copied, nil
 }
 
-// untilDone reads until the context is done: a pipe may never end.
+// untilDone reads until the context is done: a pipe may never end, nor have anything to read.
 type untilDone struct {
 	ctx context.Context
 	in  io.Reader
@@ -187,8 +199,32 @@ type untilDone struct {
 
 // Read fails once the context is done.
 func (u *untilDone) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
+	for {
+		if u.ctx.Err() != nil {
+			return 0, context.Cause(u.ctx)
+		}
+		if readable(u.in) {
+			return u.in.Read(p)
+		}
 	}
-	return u.in.Read(p)
+}
+
+// pollTime is the time in milliseconds for which a file is asked whether it can be read.
+const pollTime = 100
+
+// readable reports whether reading would not wait: there is something to read, or an end, or an error.
+func readable(in io.Reader) bool {
+	file, ok := in.(syscall.Conn)
+	if !ok {
+		return true
+	}
+	ready := true
+	conn, err := file.SyscallConn()
+	if err == nil {
+		err = conn.Control(func(fd uintptr) {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, pollTime) // a descriptor is small
+			ready = n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+		})
+	}
+	return ready || err != nil // reading says what is wrong
 }

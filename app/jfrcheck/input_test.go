@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 const someRecording = "FLR\x00\x00\x02\x00\x01 and more"
@@ -124,6 +127,48 @@ func TestPipeThatNeverEnds(t *testing.T) {
 	o.Stdin = &endless{}
 	_, err = openInput(ctx, Stdin, o)
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// unended is a pipe with a recording in it that nobody ends; taken waits until all of it was read.
+func unended(t *testing.T) (in *os.File, taken func()) {
+	t.Helper()
+	in, out, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = errors.Join(in.Close(), out.Close()) })
+	_, err = out.WriteString(someRecording)
+	require.NoError(t, err)
+	return in, func() {
+		assert.Eventually(t, func() bool {
+			left, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCINQ)
+			return err == nil && left == 0
+		}, time.Minute, time.Millisecond)
+	}
+}
+
+// What came before the context was done, or the time was over, is the input.
+func TestPipeIsEnded(t *testing.T) {
+	in, taken := unended(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("why")
+	go func() {
+		taken()
+		cancel(why)
+	}()
+	cut, err := openInput(ctx, Stdin, Options{TempDir: t.TempDir(), MaxBytes: 1 << 20, Stdin: in})
+	require.NoError(t, err)
+	require.ErrorIs(t, cut.cut, why)
+	assert.EqualValues(t, len(someRecording), cut.bytes)
+
+	in, _ = unended(t)
+	o := Options{TempDir: t.TempDir(), MaxBytes: 1 << 20, Stdin: in, For: time.Second}
+	cut, err = openInput(t.Context(), Stdin, o)
+	require.NoError(t, err)
+	require.ErrorIs(t, cut.cut, errOver)
+
+	pipe := filepath.Join(t.TempDir(), "pipe.jfr") // that nobody writes to
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, err = openInput(t.Context(), pipe, Options{MaxBytes: 1 << 20, For: time.Millisecond})
+	require.ErrorIs(t, err, errOver)
 }
 
 // Devices and named pipes are read no further than regular files would be.

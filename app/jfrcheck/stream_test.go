@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"testing"
 
@@ -78,6 +79,48 @@ func TestStream(t *testing.T) {
 	assert.Equal(t, Counts{Samples: 2, Empty: 1, Truncated: 1}, r.Samplers[1].Counts)
 	assert.Len(t, r.Faults, 2)
 	assert.Contains(t, r.Notes, "1 classes are on no class path given: p.Main")
+}
+
+// A check that is interrupted reports what it has read: of a stream what came, of a recording what was read of it; no further one.
+func TestInterruptedCheck(t *testing.T) {
+	in, taken := unended(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		taken()
+		cancel()
+	}()
+	file := recordingFile(t)
+	o := Options{Files: []string{Stdin, file}, Stdin: in, TempDir: t.TempDir(), MaxBytes: 1 << 20, Top: 5}
+	whole := func(
+		ctx context.Context, _ string, _ recording.Limits, visit func(recording.Record) error,
+	) (recording.Summary, error) {
+		require.NoError(t, ctx.Err(), "what came is read to its end")
+		return recording.Read(bytes.NewReader(stream()), visit)
+	}
+	r, failed, err := Run(ctx, whole, o)
+	require.NoError(t, err)
+	require.Len(t, r.Recordings, 1)
+	assert.Contains(t, r.Recordings[0].Incomplete, "the input was ended after")
+	assert.EqualValues(t, 2, r.Samplers[1].Samples)
+	require.Len(t, failed, 1)
+	require.ErrorContains(t, failed[0], file)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	o.Files = []string{file, Stdin}
+	r, failed, err = Run(ctx, func(
+		ctx context.Context, name string, limits recording.Limits, visit func(recording.Record) error,
+	) (recording.Summary, error) {
+		summary, err := whole(ctx, name, limits, visit)
+		cancel()
+		return summary, errors.Join(err, ctx.Err())
+	}, o)
+	require.NoError(t, err)
+	require.Len(t, r.Recordings, 1)
+	assert.Equal(t, "the reading was ended: context canceled", r.Recordings[0].Incomplete)
+	require.Len(t, failed, 1)
+
+	_, _, err = Run(ctx, whole, o)
+	require.ErrorIs(t, err, context.Canceled, "nothing was read")
 }
 
 // Whatever a recording says, a check and a comparison end with a report.

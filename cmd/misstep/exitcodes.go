@@ -62,7 +62,7 @@ var exitCodes = []exitMeaning{
 	{"retest", exitFailed, "a bundle could not run"},
 	{"jfr check", exitOK, "nothing is wrong for certain"},
 	{"jfr check", exitFound, "something is wrong for certain"},
-	{"jfr check", exitFailed, "bad input, or a recording cannot be read; the others were checked"},
+	{"jfr check", exitFailed, "bad input, interrupted, or a recording cannot be read; the others were checked"},
 	{"jfr check", exitVoid, "nothing was checked: the recordings have nothing to compare"},
 	{"jfr diff", exitOK, "nothing differs beyond chance"},
 	{"jfr diff", exitFound, "something differs"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -36,25 +37,30 @@ type recordingFlags struct {
 
 type jfrCheckCommand struct {
 	recordingFlags
-	Files     []string `arg:"" name:"recording" help:"Recordings (.jfr), also compressed by gzip or zstd; - is stdin." predictor:"file" placeholder:"RECORDING"`
-	Classpath string   `help:"Class path of the program, for the check event-edges: folders, jar files, DIR/* for all of a folder." placeholder:"PATH"`
-	JDK       string   `name:"jdk" help:"Folder of the JDK that made the recordings (its JAVA_HOME), for the check event-edges." type:"existingdir" placeholder:"DIR"`
-	HTML      string   `name:"html" help:"Write a report to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
-	Top       int      `within:"[1,)" help:"Threads and methods that are shown." default:"8"`
-	JSON      bool     `name:"json" help:"Print the report as {recordings, checks, faults, doubts, samplers, threads, methods, notes}."`
+	Files     []string      `arg:"" name:"recording" help:"Recordings (.jfr), also compressed by gzip or zstd; - is stdin." predictor:"file" placeholder:"RECORDING"`
+	Classpath string        `help:"Class path of the program, for the check event-edges: folders, jar files, DIR/* for all of a folder." placeholder:"PATH"`
+	JDK       string        `name:"jdk" help:"Folder of the JDK that made the recordings (its JAVA_HOME), for the check event-edges." type:"existingdir" placeholder:"DIR"`
+	HTML      string        `name:"html" help:"Write a report to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
+	For       time.Duration `within:"(0s,)" help:"End a pipe or stdin after this time, and check what has come." placeholder:"DURATION"`
+	Top       int           `within:"[1,)" help:"Threads and methods that are shown." default:"8"`
+	JSON      bool          `name:"json" help:"Print the report as {recordings, checks, faults, doubts, samplers, threads, methods, notes}."`
 }
+
+var errCutShort = errors.New("interrupted: the report has what was read before")
 
 // Help is shown below the command's usage.
 func (c *jfrCheckCommand) Help() string {
 	return "Recordings of JFR, from JDK 8u262 on, and of profilers that write its format. Without class files, only what needs\n" +
 		"none is checked, and the summary says what was not. Faults are wrong for certain; doubts are not, and do not change\n" +
-		"the exit code. A recording that cannot be read does not keep the others from being checked."
+		"the exit code. A recording that cannot be read does not keep the others from being checked. Ctrl-C ends the reading:\n" +
+		"the report has what was read before, and the exit code is 2."
 }
 
 // Run checks recordings.
 func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
 	report, failed, err := jfrcheck.Run(ctx, recording.Parse, jfrcheck.Options{
-		Files: c.Files, Stdin: os.Stdin, ClassPath: c.Classpath, JDK: c.JDK, MaxBytes: int64(c.MaxSize), Top: c.Top,
+		Files: c.Files, Stdin: os.Stdin, ClassPath: c.Classpath, JDK: c.JDK, MaxBytes: int64(c.MaxSize), For: c.For,
+		Top: c.Top,
 	})
 	if err != nil {
 		return err
@@ -76,6 +82,8 @@ func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
 		e.say("misstep: %v", err)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return &exitError{code: exitFailed, err: errCutShort}
 	case len(failed) > 0:
 		return &exitError{code: exitFailed}
 	case report.Wrong():
@@ -122,7 +130,10 @@ func (c *jfrDiffCommand) Run(ctx context.Context, e *env) error {
 	} else {
 		renderDiff(e.stdout, d)
 	}
-	if err == nil && !d.Equal() {
+	switch {
+	case err == nil && ctx.Err() != nil:
+		err = &exitError{code: exitFailed, err: errCutShort}
+	case err == nil && !d.Equal():
 		err = &exitError{code: exitFound}
 	}
 	return err
