@@ -58,7 +58,9 @@ type cell struct {
 	Seconds    int    `json:"seconds"`
 }
 
-func (c cell) isJava() bool { return c.isLibrary() || races.Race{Name: c.Race}.Java() }
+func (c cell) isJava() bool {
+	return c.isLibrary() || c.isJcstress() || races.Race{Name: c.Race}.Java()
+}
 
 // cellsOf lists the cells of the races of instants under some strategies.
 func cellsOf(strategies []string) []cell { return cellsFor(racesC, racesJava, cellSeconds, strategies) }
@@ -102,6 +104,8 @@ type result struct {
 	Applied map[string]uint64 `json:"applied,omitempty"`
 	// Places at which a replay stopped threads.
 	Places []string `json:"places,omitempty"`
+	// Outcomes of a fork of jcstress.
+	Outcomes *outcomes `json:"outcomes,omitempty"`
 	// Trouble explains why there is no result.
 	Trouble string `json:"trouble,omitempty"`
 }
@@ -115,6 +119,10 @@ var (
 func (r *result) judge(output string, took time.Duration) {
 	if r.isLibrary() {
 		r.judgeLibrary(output, took)
+		return
+	}
+	if r.isJcstress() {
+		r.judgeJcstress(output, took)
 		return
 	}
 	m := bugLine.FindStringSubmatch(output)

@@ -65,6 +65,9 @@ func (c cell) command() []string {
 	if c.isLibrary() {
 		return libraryCommand(c)
 	}
+	if c.isJcstress() {
+		return jcstressCommand(c)
+	}
 	arguments := []string{fmt.Sprint(c.Iterations), fmt.Sprint(c.Seconds)}
 	if c.isJava() { // no collection during a run: it is triggered by an allocation, which may be the only thing in a race's window
 		return append([]string{

@@ -35,6 +35,7 @@ type lab struct {
 	only                            []string          // races to measure; empty: all
 	seeds                           []uint64          // of cells to measure; empty: all
 	libraries                       string            // folder of the programs of workloads/libraries; empty: not built
+	jcstress                        string            // folder of jcstress's samples; empty: not fetched
 }
 
 // measures reports whether a race is to be measured.
@@ -99,7 +100,7 @@ func newLab(ctx context.Context) (*lab, error) {
 		}
 		l.digests[race] = own + shared
 	}
-	if err := l.findLibraries(); err != nil {
+	if err := errors.Join(l.findLibraries(), l.findJcstress()); err != nil {
 		return nil, err
 	}
 	l.scratch, err = os.MkdirTemp("", "misstep-bench-sched-")
@@ -187,6 +188,9 @@ func (l *lab) machine(cells []cell, seed uint64) (vm.Config, error) {
 	}
 	if slices.ContainsFunc(cells, cell.isLibrary) {
 		c.Trees = append(c.Trees, vm.Tree{Host: l.libraries, Guest: guestLibraries})
+	}
+	if slices.ContainsFunc(cells, cell.isJcstress) {
+		c.Trees = append(c.Trees, vm.Tree{Host: l.jcstress, Guest: guestJcstress})
 	}
 	return c, nil
 }

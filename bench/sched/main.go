@@ -3,8 +3,8 @@
 //
 // The host's load does not affect the figures. Measurements are kept in build/bench/sched.cells.jsonl and not repeated, so that a
 // benchmark that ran out of budget resumes from there. STRATEGIES=chaos,none measures only the cells of these strategies;
-// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only, or those programs of workloads/libraries;
-// SEEDS=1005,1006 measures these seeds only, of 1001 to 1010.
+// STEPS=again,logs runs these steps only; RACES=aba,order3 measures these races only, or those programs of workloads/libraries
+// or samples of jcstress; SEEDS=1005,1006 measures these seeds only, of 1001 to 1010.
 package main
 
 import (
@@ -67,6 +67,7 @@ func stepsOf(l *lab, s *store, only, strategies string) ([]step, error) {
 		{"logs", func(ctx context.Context) error { return l.logs(ctx, s) }},
 		{"libraries", func(ctx context.Context) error { return l.libraryBugs(ctx, s) }},
 		{"runs", func(ctx context.Context) error { return l.javaRuns(ctx, s) }},
+		{"jcstress", func(ctx context.Context) error { return l.jcstressForks(ctx, s) }},
 		{"others", func(ctx context.Context) error { return l.cells(ctx, s, allCells(otherStrategies())) }},
 	}
 	if strategies != "" {
@@ -133,7 +134,7 @@ func host(ctx context.Context) error {
 	var reached string
 	if races := os.Getenv("RACES"); races != "" {
 		l.only = strings.Split(races, ",")
-		known := slices.Concat(racesC, racesJava, periodicC, periodicJava, libraryBugs)
+		known := slices.Concat(racesC, racesJava, periodicC, periodicJava, libraryBugs, jcstressNames())
 		for _, name := range l.only {
 			if !slices.Contains(known, name) {
 				return fmt.Errorf("RACES=%s: no race %q; there are %s", races, name, strings.Join(known, ", "))

@@ -48,7 +48,7 @@ type estimate struct {
 func estimateOf(spans []span) estimate {
 	e := estimate{}
 	e.Median, e.Known = median(spans)
-	low, high := interval(spans)
+	low, high := medianInterval(spans)
 	e.Low = low
 	if !math.IsInf(high, 1) {
 		e.High = &high
@@ -144,6 +144,9 @@ func report(l *lab, s *store) bench.Report {
 	r.Tables = append(r.Tables, libraries)
 	r.Goals = append(r.Goals, bugs...)
 	r.Goals = append(r.Goals, runGoals(l, s)...)
+	samples, forks := jcstressGoals(l, s)
+	r.Tables = append(r.Tables, samples)
+	r.Goals = append(r.Goals, forks...)
 	r.Rows = struct {
 		Figures []figure `json:"figures"`
 		Entries []entry  `json:"entries"`

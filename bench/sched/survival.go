@@ -71,10 +71,10 @@ func mostEvents(seen int) float64 {
 	return low
 }
 
-// interval returns a confidence interval of at least 95 % for the median, by order statistics: the probability that the median lies
-// between the k-th smallest and the k-th largest time follows from the binomial distribution. For the lower end a censored run
-// counts with its length, for the upper end as infinite.
-func interval(spans []span) (low, high float64) {
+// medianInterval returns a confidence interval of at least 95 % for the median, by order statistics: the probability that the
+// median lies between the k-th smallest and the k-th largest time follows from the binomial distribution. For the lower end a
+// censored run counts with its length, for the upper end as infinite.
+func medianInterval(spans []span) (low, high float64) {
 	n := len(spans)
 	k, below := 0, 0.0
 	for ; k < n; k++ {

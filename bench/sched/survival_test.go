@@ -75,12 +75,12 @@ func TestAMedianIsAtLeast(t *testing.T) {
 }
 
 func TestIntervalContainsTheMedian(t *testing.T) {
-	low, high := interval(found(10, 9, 8, 7, 6, 5, 4, 3, 2, 1))
+	low, high := medianInterval(found(10, 9, 8, 7, 6, 5, 4, 3, 2, 1))
 	assert.Equal(t, [2]float64{2, 9}, [2]float64{low, high}, "the second and the ninth of ten: 97.9 %")
-	low, high = interval(append(found(1, 2, 3, 4, 5, 6, 7, 8), censored(2.5, 2.5)...))
+	low, high = medianInterval(append(found(1, 2, 3, 4, 5, 6, 7, 8), censored(2.5, 2.5)...))
 	assert.InDelta(t, 2, low, 1e-12)
 	assert.True(t, math.IsInf(high, 1))
-	low, high = interval(found(1, 2, 3))
+	low, high = medianInterval(found(1, 2, 3))
 	assert.True(t, low == 0 && math.IsInf(high, 1), "three are too few")
 
 	// Exponential times with the true median 1, censored at 2: the interval must contain it in 95 % of all cases.
@@ -93,7 +93,7 @@ func TestIntervalContainsTheMedian(t *testing.T) {
 			x := random.ExpFloat64() / math.Ln2
 			spans = append(spans, span{min(x, 2), x <= 2})
 		}
-		if low, high := interval(spans); low <= 1 && 1 <= high {
+		if low, high := medianInterval(spans); low <= 1 && 1 <= high {
 			in++
 		}
 	}
