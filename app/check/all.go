@@ -35,6 +35,9 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := conflict(r, "", environmentOptions(os.Environ())); err != nil {
+		return nil, err
+	}
 	args, err := e.ArmAny(r, dir)
 	if err != nil {
 		return nil, err
@@ -50,6 +53,11 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	list, lost, err := examineAll(context.WithoutCancel(ctx), e, dir, maxJVMs)
 	if err != nil {
 		return nil, err
+	}
+	if len(list) == 0 {
+		if err := unwritten(dir); err != nil {
+			return nil, err
+		}
 	}
 	all := merged(list, lost, ended)
 	all.Command, all.PID, all.MaxRSSBound = o.Command, p.pid, ended.MaxRSS <= p.own

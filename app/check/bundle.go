@@ -61,6 +61,9 @@ func (o Options) bundler() (*bundler, error) {
 	if o.Bundling.Dir == "" {
 		return nil, nil
 	}
+	if exists(o.Bundling.Dir) && !writable(o.Bundling.Dir) {
+		return nil, fmt.Errorf("--bundle: %s is no folder that can be written to: name another one", o.Bundling.Dir)
+	}
 	l, err := launchOf(o.Command[1:], os.Getenv("CLASSPATH"))
 	if err != nil {
 		return nil, err

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conflict(r, o.Command[1:]); err != nil {
+	given := environmentOptions(os.Environ())
+	if err := conflict(r, home, given); err != nil {
 		return nil, err
 	}
 	executor, err := executor(o.Installation, dir, o.Logger)
@@ -94,7 +96,10 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what it left is examined, whatever ended it
-	if err := p.collect(r.GetJvmFlags(), dir); err != nil {
+	if err := unwritten(dir); err != nil {
+		return nil, err
+	}
+	if err := p.collect(slices.Concat(given, r.GetJvmFlags()), dir); err != nil {
 		return nil, err
 	}
 	shared := agent.Unchecked(filepath.Join(dir, jvm.AgentDir)) > 0 && recipe.HasProfiler(r.GetProfiler())
@@ -213,30 +218,6 @@ func writable(dir string) bool {
 		return false
 	}
 	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
-}
-
-// securityManager is the property that makes the JVM start with one (java.lang.SecurityManager).
-const securityManager = "-Djava.security.manager"
-
-// conflict returns an error about arguments of the program that the agent's cannot stand beside.
-func conflict(r *misstepv1.Recipe, args []string) error {
-	for _, flag := range r.GetJvmFlags() {
-		if r.GetInstrumentation() != nil && strings.HasPrefix(flag, "--patch-module=java.base=") {
-			return fmt.Errorf("the program's %s leaves no room for the patch of instrumentation: check it with --light", flag)
-		}
-	}
-	for _, flag := range r.GetJvmFlags() {
-		if r.GetInstrumentation() != nil && (flag == securityManager || strings.HasPrefix(flag, securityManager+"=")) &&
-			!strings.HasSuffix(flag, "=allow") && !strings.HasSuffix(flag, "=disallow") {
-			return fmt.Errorf("the program's %s lets the instrumentation's Java code write no files: check it with --light", flag)
-		}
-	}
-	for _, a := range args {
-		if strings.HasPrefix(a, "-agentpath:") && strings.Contains(a, "libmisstep.so") {
-			return errors.New("the command loads Misstep's agent itself: remove its -agentpath, or run it without misstep check")
-		}
-	}
-	return nil
 }
 
 // copySince copies a file, if it exists and was written after that time: pids come again.

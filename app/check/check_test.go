@@ -119,20 +119,52 @@ func TestConflictsAreTold(t *testing.T) {
 	patched := &misstepv1.Recipe{
 		JvmFlags: []string{"--patch-module=java.base=x.jar"}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1},
 	}
-	require.ErrorContains(t, conflict(patched, nil), "check it with --light")
+	require.ErrorContains(t, conflict(patched, "", nil), "check it with --light")
 	for flag, refused := range map[string]bool{
 		"-Djava.security.manager": true, "-Djava.security.manager=a.B": true, "-Djava.security.manager=allow": false,
 		"-Djava.security.manager=disallow": false, "-Djava.security.managers": false,
 	} {
 		r := &misstepv1.Recipe{JvmFlags: []string{flag}, Instrumentation: &misstepv1.Instrumentation{Ratio: 1}}
-		assert.Equal(t, refused, conflict(r, nil) != nil, flag)
+		assert.Equal(t, refused, conflict(r, "", nil) != nil, flag)
+		r.JvmFlags = nil
+		assert.Equal(t, refused, conflict(r, "", []string{flag}) != nil, flag)
 		r.Instrumentation = nil
-		require.NoError(t, conflict(r, nil), flag)
+		require.NoError(t, conflict(r, "", []string{flag}), flag)
 	}
 	patched.Instrumentation = nil
-	require.NoError(t, conflict(patched, nil))
+	require.NoError(t, conflict(patched, "", nil))
 	loaded := []string{"-agentpath:/x/libmisstep.so=out=/tmp", "Main"}
-	require.ErrorContains(t, conflict(&misstepv1.Recipe{}, loaded), "remove its -agentpath")
+	require.ErrorContains(t, conflict(&misstepv1.Recipe{}, "", loaded), "remove its -agentpath")
+	variables := environmentOptions([]string{"A=-Xint", "JAVA_TOOL_OPTIONS=-Xrs " + loaded[0], "JDK_JAVA_OPTIONS=-Dx=y"})
+	assert.Equal(t, []string{"-Xrs", loaded[0], "-Dx=y"}, variables)
+	require.ErrorContains(t, conflict(&misstepv1.Recipe{}, "", variables), "or its environment")
+}
+
+// A runtime that jlink made has the modules that its program needs, which java.instrument is not.
+func TestRuntimeWithoutInstrumentation(t *testing.T) {
+	home := t.TempDir()
+	instrumented := &misstepv1.Recipe{Instrumentation: &misstepv1.Instrumentation{Ratio: 1}}
+	require.ErrorContains(t, conflict(instrumented, home, nil), "has no module java.instrument")
+	require.NoError(t, conflict(&misstepv1.Recipe{}, home, nil))
+	for _, folder := range []string{"lib", "jre/lib/amd64"} {
+		home := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(home, folder), 0o755))
+		write(t, filepath.Join(home, folder, "libinstrument.so"))
+		require.NoError(t, conflict(instrumented, home, nil), folder)
+	}
+}
+
+func TestAgentWithoutRoomForItsFiles(t *testing.T) {
+	for _, of := range []string{jvm.AgentDir, "4711/" + jvm.AgentDir} {
+		dir := t.TempDir()
+		require.NoError(t, unwritten(dir))
+		file := filepath.Join(dir, of, jvm.StatusFile)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, nil, 0o600))
+		require.ErrorContains(t, unwritten(dir), "make room there")
+		require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+		require.NoError(t, unwritten(dir))
+	}
 }
 
 func TestFolderOfOut(t *testing.T) {

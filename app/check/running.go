@@ -170,14 +170,7 @@ func optionsOf(of func(name string) string) ([]string, error) {
 		return nil, fmt.Errorf("--pid: %w", err)
 	}
 	words := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-	flags := flagsOf(words[1:])
-	for v := range strings.SplitSeq(string(env), "\x00") {
-		name, value, _ := strings.Cut(v, "=")
-		if name == toolOptions || name == "JDK_JAVA_OPTIONS" || name == "_JAVA_OPTIONS" {
-			flags = append(flags, strings.Fields(value)...)
-		}
-	}
-	return flags, nil
+	return append(flagsOf(words[1:]), environmentOptions(strings.Split(string(env), "\x00"))...), nil
 }
 
 // catches reports whether a process handles a signal, according to its /proc/PID/status.
