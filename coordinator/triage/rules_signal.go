@@ -206,6 +206,9 @@ var sampleRules = []rule{
 	},
 }
 
+// executionSample is the event of JFR's sampler that walks, up to JDK 24, from where a signal hit.
+const executionSample = "jdk.ExecutionSample"
+
 // edgeRules are for calls that the bytecode cannot make. In a sampled walk the frames above the caller come from wherever the
 // walker read, so bugs are distinguished by where the signal hit; a recording does not say where, so that all of a sampler are one
 // unless the agent's tap has noted it.
@@ -220,8 +223,13 @@ var edgeRules = []rule{
 	{
 		name: "no-bytecode-index",
 		doc: "The caller has HotSpot's InvocationEntryBci in place of a bytecode index, which no call has. On 8 all samples of " +
-			"some code that C2 compiled have it for the caller of what is inlined there.",
-		when: func(f *Facts) bool { return f.CallerWithoutIndex && !f.Unfinished },
+			"some code that C2 compiled have it for the caller of what is inlined there. JFR has a sample of a thread in C code " +
+			"only by the thread's anchor, so that where the signal hit is not to blame.",
+		when: func(f *Facts) bool {
+			// JfrGetCallTrace::get_topframe (jfrCallTrace.cpp) refuses a pc in no code blob.
+			anchored := f.Sampler == executionSample && f.State == "native"
+			return f.CallerWithoutIndex && (anchored || !f.Unfinished)
+		},
 		then: func(f *Facts) verdict {
 			words := "a caller without a bytecode index (" + f.callee.name() + " from " + f.caller.name() + ")"
 			return f.verdict("", signature.Place{Kind: signature.NoBytecodeIndex}, words)

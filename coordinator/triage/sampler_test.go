@@ -110,6 +110,13 @@ func TestEdgesOfInterruptedThreadsAreOneFinding(t *testing.T) {
 	// A caller that has no index is known by that (JDK 8).
 	sig, _ = Mismatch(edge(sample, true, "match", "write", -1))
 	assert.Equal(t, "by jdk.ExecutionSample: no bytecode index", sig.GetParts()[2])
+	// Where a tap has noted the place that the signal hit, that is to blame, but not in C code, where JFR walks from the anchor.
+	for state, want := range map[string]string{"compiled": "top: compiled epilogue", "native": "no bytecode index"} {
+		m := edge(sample, true, "match", "write", -1)
+		m.Pc, m.Code, m.TopState, m.Architecture = 0x1000, []byte{0x5d, 0xc3}, state, "amd64" // pop rbp; ret
+		sig, _ = Mismatch(m)
+		assert.Equal(t, "by jdk.ExecutionSample: "+want, sig.GetParts()[2])
+	}
 }
 
 // What async-profiler shows besides methods is no part of a stack, but for the stub below which the walk went wrong.
