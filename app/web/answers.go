@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -18,6 +20,8 @@ const (
 	// since much was asked for at once, or for the first time, and that says nothing about the next one.
 	costFactor = 10
 	maxFresh   = 10 * time.Second
+	// maxMaking bounds the time in which an answer is made, and so how long anybody waits for one.
+	maxMaking = time.Minute
 )
 
 // answers are kept for a short time by what was asked, so that many who ask the same cost as much as one.
@@ -38,12 +42,17 @@ type answer[T any] struct {
 	size int // of the kept one with its request; guarded by answers.mu
 
 	mu     sync.Mutex
-	value  T         // the last answer
-	made   bool      // there is a last one
-	at     time.Time // when it was asked for
-	cost   time.Duration
-	making chan struct{} // closed when the call that is under way has ended; nil when none is
-	err    error         // of the last call
+	last   *making[T] // the last that succeeded; nil when none did
+	making *making[T] // the one that is under way; nil when none is
+}
+
+// making is a call for an answer. What it came to may be read once done is closed.
+type making[T any] struct {
+	done  chan struct{}
+	at    time.Time // when it was asked for
+	cost  time.Duration
+	value T
+	err   error
 }
 
 func newAnswers[T any](minFresh time.Duration, sizeOf func(T) int, clock func() time.Time) *answers[T] {
@@ -93,47 +102,80 @@ func (c *answers[T]) resize(key string, a *answer[T], size int) {
 	}
 }
 
+// drop forgets an answer, unless another one took its place.
+func (c *answers[T]) drop(key string, a *answer[T]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if current, found := c.kept.Peek(key); found && current == a {
+		c.kept.Remove(key)
+	}
+}
+
 // get returns an answer that is fresh; while one is made anew, the last one, unless it is too old. make has a context that outlasts
-// whoever asked.
+// whoever asked, but no longer than maxMaking. Nobody gets an error that is about somebody else who asked at the same time.
 func (c *answers[T]) get(ctx context.Context, key string, make func(context.Context) (T, error)) (T, error) {
+	for {
+		current, mine := c.current(ctx, key, make)
+		select {
+		case <-ctx.Done():
+			var none T
+			return none, status.FromContextError(ctx.Err()).Err()
+		case <-current.done:
+		}
+		if mine || !personal(current.err) {
+			return current.value, current.err
+		}
+	}
+}
+
+// personal reports whether an error is about who called, who may be the only one whom it concerns.
+func personal(err error) bool {
+	switch status.Code(err) {
+	case codes.PermissionDenied, codes.Unauthenticated, codes.ResourceExhausted:
+		return true
+	}
+	return false
+}
+
+// current returns the answer to show, which may be under way, and whether it is made for whoever asks now.
+func (c *answers[T]) current(ctx context.Context, key string, make func(context.Context) (T, error)) (m *making[T], mine bool) {
 	a := c.find(key)
 	a.mu.Lock()
-	age := c.clock().Sub(a.at)
-	fresh := a.made && age < min(max(c.minFresh, costFactor*a.cost), maxFresh)
-	showable := a.made && age < min(max(c.minFresh, 2*costFactor*a.cost), 2*maxFresh)
-	if !fresh && a.making == nil {
-		a.making = newSignal()
-		go c.renew(context.WithoutCancel(ctx), key, a, make)
-	}
-	value, making := a.value, a.making
-	a.mu.Unlock()
-	if showable {
-		return value, nil
-	}
-	select {
-	case <-ctx.Done():
-		return value, ctx.Err()
-	case <-making:
-	}
-	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.value, a.err
+	now := c.clock()
+	young := func(times time.Duration) bool {
+		return a.last != nil && now.Sub(a.last.at) < min(max(c.minFresh, times*costFactor*a.last.cost), times*maxFresh)
+	}
+	if !young(1) && a.making == nil {
+		a.making, mine = &making[T]{done: newSignal(), at: now}, true
+		go c.renew(context.WithoutCancel(ctx), key, a, a.making, make)
+	}
+	if young(2) {
+		return a.last, false
+	}
+	return a.making, mine
 }
 
 func newSignal() chan struct{} { return make(chan struct{}) }
 
-func (c *answers[T]) renew(ctx context.Context, key string, a *answer[T], make func(context.Context) (T, error)) {
-	begin := c.clock()
-	value, err := make(ctx)
-	if err == nil {
+func (c *answers[T]) renew(ctx context.Context, key string, a *answer[T], m *making[T], make func(context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(ctx, maxMaking)
+	defer cancel()
+	m.value, m.err = make(ctx)
+	m.cost = c.clock().Sub(m.at)
+	if m.err == nil {
 		c.mu.Lock()
-		c.resize(key, a, c.sizeOf(value))
+		c.resize(key, a, c.sizeOf(m.value))
 		c.mu.Unlock()
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.value, a.made, a.err = value, err == nil, err
-	a.at, a.cost = begin, c.clock().Sub(begin)
-	close(a.making)
 	a.making = nil
+	switch {
+	case m.err == nil:
+		a.last = m
+	case a.last == nil || !personal(m.err):
+		c.drop(key, a) // what nobody can be shown takes no place
+	}
+	close(m.done)
 }

@@ -19,7 +19,8 @@ const minFresh = time.Second
 // cache is a connection that gives answers again for a short time, so that many looks at one page cost the coordinator as much as
 // one. It keeps what viewers read in a project, by the project, what the caller may do, and the request. Some findings are seen by
 // those alone whom they name: these have answers of their own, and what others share is asked for without a name, so that it has
-// nothing for one of them even if it comes just as they are named. Other calls pass through.
+// nothing for one of them even if it comes just as they are named. Other calls pass through, and
+// have as long as the making of an answer.
 type cache struct {
 	grpc.ClientConnInterface
 	answers *answers[proto.Message]
@@ -34,6 +35,8 @@ func (c *cache) Invoke(ctx context.Context, method string, in, out any, options 
 	request, ok := in.(proto.Message)
 	v, visited := ctx.Value(visitKey{}).(*visit)
 	if !ok || !visited || !kept(method, v) {
+		ctx, cancel := context.WithTimeout(ctx, maxMaking)
+		defer cancel()
 		if err := c.ClientConnInterface.Invoke(ctx, method, in, out, options...); err != nil {
 			return err
 		}
@@ -50,7 +53,7 @@ func (c *cache) Invoke(ctx context.Context, method string, in, out any, options 
 	if !v.named {
 		name, ctx = "", access.ForAnyone(ctx)
 	}
-	key := fmt.Sprintf("%s %q %v %s %s", v.project, name, v.caller.Grants, method, text)
+	key := fmt.Sprintf("%q %q %q %q %s", v.project, name, rightsOf(v.caller), method, text)
 	message, err := c.answers.get(ctx, key, func(ctx context.Context) (proto.Message, error) {
 		made := out.(proto.Message).ProtoReflect().New().Interface()
 		return made, c.ClientConnInterface.Invoke(ctx, method, in, made, options...)

@@ -54,7 +54,7 @@ func TestCacheIsBoundedInBytes(t *testing.T) {
 		total := 0
 		for _, key := range c.answers.kept.Keys() {
 			a, _ := c.answers.kept.Peek(key)
-			total += len(key) + proto.Size(a.value)
+			total += len(key) + proto.Size(a.last.value)
 		}
 		assert.LessOrEqual(t, total, maxBytes)
 		assert.Equal(t, total, c.answers.bytes)

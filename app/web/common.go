@@ -46,7 +46,8 @@ func (s *Site) common(make maker) http.Handler {
 		if v.csrf != "" {
 			blank.csrf = s.blanks.csrf
 		}
-		key := fmt.Sprintf("%s %s %v %t %s?%s", r.Method, v.project, v.caller.Grants, v.csrf != "", r.URL.Path, r.URL.RawQuery)
+		key := fmt.Sprintf("%s %q %q %t %q %q", r.Method, v.prefix, rightsOf(v.caller), v.csrf != "", r.URL.Path,
+			r.URL.Query().Encode())
 		text, err := s.texts.get(r.Context(), key, func(ctx context.Context) (_ []byte, err error) {
 			defer func() { // net/http keeps a panic in one request from the others; nothing does so here
 				if p := recover(); p != nil {

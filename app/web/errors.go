@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -30,10 +31,17 @@ type problem struct {
 
 // fail answers with an error: what is wrong and what to do about it.
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // whoever asked has gone
+	}
 	p := problem{Code: codeOf[status.Code(err)], Message: app.Message(err)}
 	if p.Code == 0 {
 		p.Code = http.StatusInternalServerError
 		s.Logger.ErrorContext(r.Context(), "page", "path", r.URL.Path, "error", err)
+	}
+	if p.Code == http.StatusGatewayTimeout {
+		p.Message = fmt.Sprintf("the coordinator did not answer within %v: it has too much to do, or does not reach its store; "+
+			"try again later", maxMaking)
 	}
 	if wait := access.RetryIn(err); wait > 0 {
 		retryAfter(w, wait)

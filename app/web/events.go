@@ -25,16 +25,17 @@ const (
 	lookTime = 30 * time.Second
 )
 
-// changes tell whether something changed in a project. What many streams ask at the same time is looked up once.
+// changes tell whether something changed in a project. What many streams of people who may do the same ask at the same
+// time is looked up once.
 type changes struct {
 	mu sync.Mutex
-	// by project, of those that have streams; guarded by mu
+	// by project and what those who have streams in it may do; guarded by mu
 	looks map[string]*look
 	// made counts the changes that were made on pages.
 	made atomic.Uint64
 }
 
-// look is the last one at a project.
+// look is the last one at a project, as people who may do the same see it.
 type look struct {
 	streams int // guarded by changes.mu
 	// turn has a place for the stream that looks; what follows belongs to it.
@@ -43,23 +44,23 @@ type look struct {
 	hash uint64
 }
 
-// follow returns the look that the streams of a project share, until leave is called.
-func (c *changes) follow(project string) (l *look, leave func()) {
+// follow returns the look that the streams with a key share, until leave is called.
+func (c *changes) follow(key string) (l *look, leave func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l = c.looks[project]; l == nil {
+	if l = c.looks[key]; l == nil {
 		if c.looks == nil {
 			c.looks = map[string]*look{}
 		}
 		l = &look{turn: make(chan struct{}, 1)}
-		c.looks[project] = l
+		c.looks[key] = l
 	}
 	l.streams++
 	return l, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if l.streams--; l.streams == 0 {
-			delete(c.looks, project)
+			delete(c.looks, key)
 		}
 	}
 }
@@ -73,7 +74,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	last, leave := s.changes.follow(v.project)
+	last, leave := s.changes.follow(v.project + " " + rightsOf(v.caller))
 	defer leave()
 	hash, err := s.state(r.Context(), last)
 	if err != nil {
@@ -103,8 +104,9 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 		}
 		if now := s.Clock(); now.Sub(asked) >= aliveEvery {
 			asked = now
-			if _, err := s.access.WhoAmI(r.Context(), &misstepv1.WhoAmIRequest{}); err != nil || !tell(": alive\n\n") {
-				return
+			who, err := s.access.WhoAmI(r.Context(), &misstepv1.WhoAmIRequest{})
+			if err != nil || rightsOf(callerOf(who)) != rightsOf(v.caller) || !tell(": alive\n\n") {
+				return // who may do something else now follows anew
 			}
 		}
 		current, err := s.state(r.Context(), last)
@@ -121,8 +123,10 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 }
 
 // state is a number that changes when campaigns or runners of the visitor's project do, or what was decided on these pages:
-// whatever is found ends a trial of a campaign. It is made of nothing that only some people see, so it is the same for all.
+// whatever is found ends a trial of a campaign. It is made without what anybody sees by name, so it is the same for all who
+// may do the same.
 func (s *Site) state(ctx context.Context, l *look) (uint64, error) {
+	ctx = context.WithValue(ctx, visitKey{}, visitOf(ctx).unnamed())
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	select {

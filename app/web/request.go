@@ -2,8 +2,12 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -30,6 +34,25 @@ type visit struct {
 type visitKey struct{}
 
 func visitOf(ctx context.Context) *visit { return ctx.Value(visitKey{}).(*visit) }
+
+// callerOf is who calls, as the coordinator says.
+func callerOf(who *misstepv1.WhoAmIResponse) *access.Caller {
+	c := &access.Caller{Name: who.GetName()}
+	for _, g := range who.GetGrants() {
+		c.Grants = append(c.Grants, access.Grant{Project: g.GetProject(), Role: g.GetRole()})
+	}
+	return c
+}
+
+// rightsOf is what somebody may do, as a part of the key of what is kept for all who may do the same.
+func rightsOf(c *access.Caller) string { return fmt.Sprint(c.Grants) }
+
+// unnamed is the visit of somebody who may do the same and is named nowhere.
+func (v *visit) unnamed() *visit {
+	other := *v
+	other.named = false
+	return &other
+}
 
 // enter finds out the project, the format and the caller of a request, and asks whoever is to log in. What follows sees the address
 // without project and format, in a context with which calls are made for the caller in the project.
@@ -58,6 +81,10 @@ func (s *Site) enter(next http.Handler) http.Handler {
 			return
 		}
 		r = r.WithContext(ctx)
+		if !utf8.ValidString(path) || !isText(r.URL.Query()) || !isText(r.PostForm) {
+			s.fail(w, r, status.Error(codes.InvalidArgument, "the address or the form has bytes that are not UTF-8"))
+			return
+		}
 		ctx, csrf, err := s.identify(r)
 		if err != nil {
 			s.askToLogIn(w, r, err)
@@ -75,13 +102,20 @@ func (s *Site) enter(next http.Handler) http.Handler {
 			s.fail(w, r, err)
 			return
 		}
-		v.caller, v.named = &access.Caller{Name: who.GetName()}, who.GetNamed()
-		for _, g := range who.GetGrants() {
-			v.caller.Grants = append(v.caller.Grants, access.Grant{Project: g.GetProject(), Role: g.GetRole()})
-		}
+		v.caller, v.named = callerOf(who), who.GetNamed()
 		at := *r.URL
 		at.Path, at.RawPath = path, ""
 		r.URL = &at
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isText reports whether all names and values are such as a message may have.
+func isText(form url.Values) bool {
+	for name, values := range form {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return false
+		}
+	}
+	return true
 }
