@@ -39,6 +39,7 @@ func TestInABrowser(t *testing.T) {
 		{"many pages", visitMany},
 		{"filters", filter},
 		{"keyboard", useKeys},
+		{"settling", settle},
 		{"without scripts", useWithoutScripts},
 		{"download", downloadABundle},
 		{"merge and undo", mergeAndUndo},

@@ -5,7 +5,7 @@
 
 // ms between two refreshes; a page that takes long is fetched less often
 const leastPause = 2000, mostPause = 30000, pauseFactor = 20;
-// ms after the fetch for the last change, and after the one that follows it: what people share may be older than the change
+// ms after a page was opened or fetched for the last change, and after the fetch that follows
 const settlePauses = [4000, 37000];
 const note = document.getElementById("live");
 const typingPause = 300; // ms without a key before a form is checked
@@ -42,17 +42,25 @@ async function refresh() {
   say(source ? "Live." : "Checked.");
 }
 
-function renew(...later) {
+// What people share may be older than the last change, even the page as it was opened: it is fetched after each of these times.
+function settle(later) {
   clearTimeout(settling);
-  const again = () => { if (!paused && !document.hidden) renew(...later.slice(1)); };
-  if (later.length) settling = setTimeout(again, Math.max(later[0], pause));
+  if (!later.length) return;
+  settling = setTimeout(() => {
+    if (document.hidden) last = -1;
+    else if (!paused) renew(later.slice(1));
+  }, Math.max(later[0], pause));
+}
+
+function renew(later) {
+  settle(later);
   refresh().catch(() => say("No connection."));
 }
 
 function changed() {
   if (paused || waiting || document.hidden) { if (document.hidden) last = -1; return; }
   clearTimeout(settling);
-  waiting = setTimeout(() => renew(...settlePauses), Math.max(0, last + pause - Date.now()));
+  waiting = setTimeout(() => renew(settlePauses), Math.max(0, last + pause - Date.now()));
 }
 
 function follow() {
@@ -78,6 +86,7 @@ if (document.body.dataset.events) {
   window.addEventListener("pagehide", () => source.close());
   window.addEventListener("pageshow", (event) => { if (event.persisted) { follow(); changed(); } });
   follow();
+  settle(settlePauses);
 }
 
 const checked = document.querySelector("form[data-check]");
@@ -86,7 +95,7 @@ if (checked) {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       history.replaceState(null, "", checked.action + "?" + new URLSearchParams(new FormData(checked)));
-      renew();
+      renew([]);
     }, typingPause);
   });
 }

@@ -168,6 +168,14 @@ func (tab *Tab) DisableScripts() {
 	require.NoError(tab.t, err)
 }
 
+// RunBefore runs a script in each page before those of the page, from now on.
+func (tab *Tab) RunBefore(script string) {
+	tab.t.Helper()
+	_, err := chromedp.Call(tab.ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	require.NoError(tab.t, err)
+}
+
 // Screenshot writes what the whole page looks like to build/test/screens/NAME.png.
 func (tab *Tab) Screenshot(name string) {
 	tab.t.Helper()
