@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"misstep/internal/regular"
 	"misstep/recipe"
 )
 
@@ -47,7 +48,7 @@ type About struct {
 
 // ReadAbout reads the file at path; for a missing one the error wraps fs.ErrNotExist.
 func ReadAbout(path string) (About, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path)
 	if err != nil {
 		return About{}, fmt.Errorf("read which JVM it was: %w", err)
 	}

@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"misstep/internal/regular"
 	"misstep/recipe"
 )
 
@@ -29,4 +31,8 @@ func TestAbout(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte("pid=7\nvers"), 0o600))
 	_, err = ReadAbout(path)
 	require.ErrorContains(t, err, "was cut off")
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, unix.Mkfifo(path, 0o600)) // without a writer: whoever opens it waits
+	_, err = ReadAbout(path)
+	require.ErrorIs(t, err, regular.ErrOther)
 }

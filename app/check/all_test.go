@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,6 +11,7 @@ import (
 
 	"misstep/agent"
 	"misstep/app/local"
+	"misstep/internal/regular"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -205,4 +207,20 @@ cp "$2" hs_err_pid4000002.log
 	assert.Equal(t, "crash", r.JVMs[1].Outcome)
 	assert.Equal(t, []string{"crash"}, r.Bugs[0].Kinds)
 	require.FileExists(t, "hs_err_pid4000002.log", "the error file is where it always is")
+}
+
+// A folder is found by its name, whatever that has of a pattern, and what is no file of the agent is not waited for.
+func TestFolderWithTheNameOfAPattern(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "[a]*")
+	file := filepath.Join(dir, "4711", jvm.AgentDir, agent.FileAbout)
+	write(t, file)
+	names, err := jvmsIn(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []string{file}, names)
+
+	of := filepath.Join(dir, "4711")
+	require.NoError(t, os.WriteFile(file, []byte("home=/x\noptions=edges=1\n"), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(of, FileRecipe), 0o600))
+	_, _, err = sideOf(of)
+	require.ErrorIs(t, err, regular.ErrOther)
 }

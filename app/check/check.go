@@ -18,6 +18,7 @@ import (
 	"misstep/agent"
 	"misstep/app/local"
 	"misstep/internal/atomicfile"
+	"misstep/internal/regular"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -220,18 +221,27 @@ func writable(dir string) bool {
 	return errors.Join(probe.Close(), os.Remove(probe.Name())) == nil
 }
 
-// copySince copies a file, if it exists and was written after that time: pids come again.
+// copySince copies a regular file, if it exists and was written after that time: pids come again, and anybody may write to /tmp.
 func copySince(began time.Time, from, to string) error {
-	info, err := os.Stat(from)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && info.ModTime().Before(began) {
+	in, err := regular.Open(from)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, regular.ErrOther) {
 		return nil
 	}
-	var data []byte
+	if err != nil {
+		return fmt.Errorf("keep %s: %w", from, err)
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err == nil && info.ModTime().Before(began) {
+		return nil
+	}
+	var out *os.File
 	if err == nil {
-		data, err = os.ReadFile(from)
+		out, err = os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	}
 	if err == nil {
-		err = os.WriteFile(to, data, 0o600)
+		_, err = io.Copy(out, in)
+		err = errors.Join(err, out.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("keep %s: %w", from, err)

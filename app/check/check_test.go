@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -193,6 +194,10 @@ func TestOnlyErrorFilesOfThisProcessCount(t *testing.T) {
 	require.NoError(t, copySince(time.Now().Add(time.Hour), old, to))
 	require.NoFileExists(t, to)
 	require.NoError(t, copySince(time.Now().Add(-time.Hour), filepath.Join(dir, "missing"), to))
+	require.NoFileExists(t, to)
+	pipe := filepath.Join(dir, "pipe") // that nobody writes to
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, copySince(time.Now().Add(-time.Hour), pipe, to))
 	require.NoFileExists(t, to)
 	require.NoError(t, copySince(time.Now().Add(-time.Hour), old, to))
 	require.FileExists(t, to)

@@ -3,6 +3,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,7 +60,7 @@ func conflict(r *misstepv1.Recipe, home string, environment []string) error {
 // instruments reports whether a runtime can load Java agents, which jlink may have left out.
 func instruments(home string) bool {
 	for _, place := range []string{"lib", "jre/lib/*", "lib/*"} { // of 9 and newer, of a JDK 8, of its runtime alone
-		if found, _ := filepath.Glob(filepath.Join(home, place, "libinstrument.so")); len(found) > 0 {
+		if found, _ := fs.Glob(os.DirFS(home), place+"/libinstrument.so"); len(found) > 0 {
 			return true
 		}
 	}
@@ -68,13 +69,13 @@ func instruments(home string) bool {
 
 // unwritten returns an error where the agent of a JVM had no room for its files below dir: then the JVM did not start.
 func unwritten(dir string) error {
-	for _, of := range []string{"", "*"} { // one JVM, several
-		files, err := filepath.Glob(filepath.Join(dir, of, jvm.AgentDir, jvm.StatusFile))
+	for _, of := range []string{"", "*/"} { // one JVM, several
+		files, err := fs.Glob(os.DirFS(dir), of+jvm.AgentDir+"/"+jvm.StatusFile)
 		if err != nil {
 			return fmt.Errorf("find the agent's files in %s: %w", dir, err)
 		}
 		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && info.Size() == 0 {
+			if info, err := os.Stat(filepath.Join(dir, file)); err == nil && info.Size() == 0 {
 				return fmt.Errorf("the agent could not write its files below %s, so that the JVM did not start: make room there, "+
 					"or name another folder with --out", dir)
 			}

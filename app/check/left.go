@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"misstep/agent"
 	"misstep/app/local"
+	"misstep/internal/regular"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/runner/process"
@@ -23,6 +25,9 @@ import (
 
 // FileRecipe is the name of what was checked, as canonical JSON, in the folder Options.Out.
 const FileRecipe = "recipe.json"
+
+// maxRecipe bounds what is read of it, in bytes: it has the options of a JVM.
+const maxRecipe = 4 << 20
 
 // maxJVMs bounds the JVMs of one folder that are examined.
 const maxJVMs = 4096
@@ -93,9 +98,12 @@ func examineAll(ctx context.Context, e *jvm.Executor, dir string, most int) (lis
 
 // jvmsIn returns the files that say which JVMs left something in folders of dir.
 func jvmsIn(dir string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*", jvm.AgentDir, agent.FileAbout))
+	names, err := fs.Glob(os.DirFS(dir), "*/"+jvm.AgentDir+"/"+agent.FileAbout)
 	if err != nil {
 		return nil, fmt.Errorf("find JVMs in %s: %w", dir, err)
+	}
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
 	}
 	return names, nil
 }
@@ -140,11 +148,16 @@ func sideOf(dir string) (jvm.Alongside, agent.About, error) {
 	if err != nil {
 		side.Feature = 0 // only recordings are judged by it, and those are beside a recipe
 	}
-	text, err := os.ReadFile(filepath.Join(dir, FileRecipe))
+	file, err := regular.Open(filepath.Join(dir, FileRecipe))
 	switch {
 	case err == nil:
-		if err := protojson.Unmarshal(text, side.Recipe); err != nil {
-			return side, about, fmt.Errorf("read %s: %w", filepath.Join(dir, FileRecipe), err)
+		defer file.Close()
+		text, err := io.ReadAll(io.LimitReader(file, maxRecipe))
+		if err == nil {
+			err = protojson.Unmarshal(text, side.Recipe)
+		}
+		if err != nil {
+			return side, about, fmt.Errorf("read %s: %w", file.Name(), err)
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		for _, name := range about.Checks() {
