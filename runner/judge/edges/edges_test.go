@@ -1,6 +1,7 @@
 package edges
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -350,6 +351,15 @@ func TestImpossibleEdgesOfSamplesHaveThePlaceThatTheSignalHit(t *testing.T) {
 	}, of(17, tap))
 	assert.Equal(t, map[string]uint64{sample + "  ": 4, park + "  ": 1}, of(17, nil))
 	assert.Equal(t, map[string]uint64{sample + "  ": 4, park + "  ": 1}, of(25, tap), "the walk was at a safepoint")
+
+	// What the top frame calls there says which code a compiler has for it.
+	j := New(Input{Program: NewProgram(shapes()), Profiler: recipe.ProfilerJFR, Feature: 17, Tap: tap, Limit: 9})
+	one := event(sample, 1005)
+	one.Stack = trace("Main.main()V@20", "Stranger.area()I@0")
+	require.NoError(t, errors.Join(j.Visit(chunk), j.Visit(one)))
+	found := j.Verdicts().Mismatches
+	require.Len(t, found, 1)
+	assert.Equal(t, "area", found[0].GetTopCall().GetMethod())
 }
 
 // Whatever a recording and a file of sites hold, judging ends without panic and the counts add up.

@@ -73,6 +73,7 @@ func (j *Judge) keep(e impossible, call *agent.TapCall) {
 	m.Count = count
 	if call != nil {
 		j.in.Tap.Place(*call, m)
+		m.TopCall = callAt(e.frames[0])
 	}
 	j.found[at] = m
 }
