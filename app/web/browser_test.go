@@ -123,6 +123,10 @@ func lookAtPages(t *testing.T, s *scene, tab *browser.Tab) {
 		}
 		assert.Zero(t, browser.Eval[int](tab, `document.querySelectorAll("img").length`), "%s: hostile names are text", name)
 		examine(t, tab, name)
+		if name == "bugs" || name == "findings" {
+			right := browser.Eval[float64](tab, `document.querySelector("td.what").getBoundingClientRect().right`)
+			assert.LessOrEqual(t, right, float64(browser.Phone.Width), "%s: on a phone one sees what it is", name)
+		}
 	}
 	require.Equal(t, http.StatusNotFound, tab.Visit("/findings/Fffffffffffff"))
 	examine(t, tab, "error")
