@@ -160,7 +160,7 @@ func TestPipeIsEnded(t *testing.T) {
 	assert.EqualValues(t, len(someRecording), cut.bytes)
 
 	in, _ = unended(t)
-	o := Options{TempDir: t.TempDir(), MaxBytes: 1 << 20, Stdin: in, For: time.Second}
+	o := Options{TempDir: t.TempDir(), MaxBytes: 1 << 20, Stdin: in, For: 2 * time.Second}
 	cut, err = openInput(t.Context(), Stdin, o)
 	require.NoError(t, err)
 	require.ErrorIs(t, cut.cut, errOver)
