@@ -46,14 +46,19 @@ const (
 	mostAbove = 64
 )
 
+// inlinedKind is the JDK from which on JFR's frames say that they are inlined, of those that were seen: 11 does not
+// (jfrStackTrace.cpp), 17 does.
+const inlinedKind = 17
+
 // sample is one recorded trace and the shadow of the same instant.
 type sample struct {
 	shadow []uint32 // keys, outermost first
 	stack  []frame  // outermost first
 	// cut says that the recorder left out outer frames.
 	cut bool
-	// kinds says that the frames' kinds tell which of them are one compiled frame.
-	kinds bool
+	// kinds says that the frames' kinds tell which of them are one compiled frame; oneKind that inlined frames have that of the
+	// compiled one, so that the code which the signal hit tells.
+	kinds, oneKind bool
 	// later says that the top may be of the safepoint after the signal at which the thread walked its stack (JEP 518), biased that
 	// the recorder says that it is.
 	later, biased bool
@@ -126,12 +131,16 @@ func compareCut(s *sample) verdict {
 // topGroups are the numbers of frames on top that may be one compiled frame; none where the top is not compiled code.
 func topGroups(s *sample) (sizes []int) {
 	for k := 1; k <= min(len(s.stack), mostInlined); k++ {
-		switch s.stack[len(s.stack)-k].kind {
+		root := s.stack[len(s.stack)-k]
+		switch root.kind {
 		case recording.Inlined:
 			if !s.kinds {
 				sizes = append(sizes, k)
 			}
 		case recording.Compiled, recording.UnknownFrame: // async-profiler's "C1 compiled" is no kind of JFR's
+			if s.oneKind && (root.method == nil || root.name != s.code) {
+				continue
+			}
 			sizes = append(sizes, k)
 			if s.kinds {
 				return sizes

@@ -109,6 +109,15 @@ func TestComparison(t *testing.T) {
 		"another compiled method":             {"a r x", "a s:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"inlined, and wrong below":            {"a b r x", "a r:c p:n", precisely, verdict{kind: foreign, at: 1}},
 		"an interpreted method has no inline": {"a r x y", "a r p -q", precisely, verdict{kind: foreign, at: 2}},
+		"inlined, of one kind, into the code that the signal hit": {
+			"a r x y", "a r:c p:c q:c", func(s *sample) { s.kinds, s.oneKind, s.code = true, true, "r" }, verdict{rule: ruleInline},
+		},
+		"of one kind, and the signal hit other code": {
+			"a r x y", "a r:c p:c q:c", func(s *sample) { s.kinds, s.oneKind, s.code = true, true, "q" }, verdict{kind: foreign, at: 2},
+		},
+		"of one kind, and the difference is below the code that the signal hit": {
+			"a b r x", "a c:c r:c x:c", func(s *sample) { s.kinds, s.oneKind, s.code = true, true, "r" }, verdict{kind: foreign, at: 1},
+		},
 		"inlined by kinds that are not known": {"a r x y", "a r:c p:c", nil, verdict{rule: ruleInline}},
 		"a safepoint later, deeper":           {"a b", "a b c d e", later, verdict{rule: ruleSafepoint}},
 		"a safepoint later, returned":         {"a b c d", "a b -x", later, verdict{rule: ruleSafepoint}},

@@ -194,3 +194,19 @@ func TestAMethodThatWasUnloadedIsAFrameWithoutAName(t *testing.T) {
 		require.Equal(t, rule == "", v.Count.GetMismatch() == 1, name)
 	}
 }
+
+// Frames of JFR say that they are inlined from some JDK on, those of async-profiler on each.
+func TestFramesOfOneKind(t *testing.T) {
+	for source, want := range map[Source]map[int]bool{
+		JFR:           {8: true, 11: true, 17: false, 25: false},
+		AsyncProfiler: {8: false, 17: false},
+	} {
+		for feature, one := range want {
+			j := New(Input{Tap: &agent.Tap{}, Source: source, Walker: "vm", Feature: feature})
+			event := &recording.Event{Stack: &recording.Stack{Frames: []recording.Frame{{Method: &recording.Method{Name: "a"}}}}}
+			s := j.sample(event, &agent.TapCall{Shadow: true})
+			require.NotNil(t, s.sample)
+			require.Equal(t, one, s.oneKind, "%s %d", source, feature)
+		}
+	}
+}

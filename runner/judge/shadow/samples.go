@@ -38,6 +38,7 @@ func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 	}
 	s := &sample{
 		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, kinds: j.in.Source == JFR || walksVM(j.in.Walker),
+		oneKind: j.in.Source == JFR && j.in.Feature < inlinedKind,
 		// A CPU-time sample says whether its top is the safepoint's; an execution sample does not.
 		later:  j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
 		biased: e.Biased == recording.True, state: c.TopState, code: j.in.Tap.Methods[c.Compiled],
