@@ -69,8 +69,8 @@ func (e *Executor) Arm(ctx context.Context, a Alongside) ([]string, error) {
 		return nil, err
 	}
 	args = append(args, profiled...)
-	if len(profiled) > 0 && a.Feature >= 9 {
-		args = append(args, "-Xlog:jfr+startup=error") // else JFR says on stdout that it has started
+	if len(profiled) > 0 {
+		args = append(args, quietStart(a.Feature)...)
 	}
 	if !t.checked() {
 		return args, nil
@@ -106,6 +106,15 @@ const leastFeature = 8
 // preciseFrames are the flags without which compiled code has no bytecode index at most instructions.
 func preciseFrames() []string {
 	return []string{"-XX:+UnlockDiagnosticVMOptions", "-XX:+DebugNonSafepoints"}
+}
+
+// quietStart are the flags with which JFR does not say on stdout that it has started. 8 and 11 have none for it, and a JVM does not
+// start with a tag of its log that it does not know.
+func quietStart(feature int) []string {
+	if feature < 17 {
+		return nil
+	}
+	return []string{"-Xlog:jfr+startup=error"}
 }
 
 // Examine judges what a JVM left in a.Dir; ended says how it ended, and is zero where that is unknown. What the program returned is
