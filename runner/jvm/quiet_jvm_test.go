@@ -14,7 +14,8 @@ func TestEachJDKStartsQuietly(t *testing.T) {
 	for _, name := range []string{"jdk8", "jdk11", "jdk17", "jdk21", "jdk25", "jdk28"} {
 		t.Run(name, func(t *testing.T) {
 			j := testenv.Catalogued(t, name)
-			output, err := exec.CommandContext(t.Context(), j.Tool("java"), append(quietStart(j.Feature), "-version")...).CombinedOutput()
+			flags := append(quietStart(j.Feature), "-version")
+			output, err := exec.CommandContext(t.Context(), j.Tool("java"), flags...).CombinedOutput()
 			require.NoError(t, err, "%s", output)
 		})
 	}
