@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,8 +79,18 @@ type cli struct {
 	Agent string `help:"Folder of the agent artefacts (default: beside this binary)." env:"MISSTEP_AGENT" placeholder:"DIR"`
 }
 
-// run parses and executes one command line and returns the exit code.
+// run parses and executes one command line and returns the exit code. Output that could not be written is no success.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &output{Writer: stdout}
+	code := dispatch(ctx, args, out, stderr)
+	if out.failed == nil || code == exitFailed {
+		return code
+	}
+	fmt.Fprintln(stderr, "misstep: the output is not whole:", out.failed)
+	return cmp.Or(code, exitFailed)
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
 	code := -1
 	parser, err := newParser(ctx, &c, stdout, stderr, func(c int) { code = c })

@@ -137,7 +137,7 @@ func cutText(text string, width int) string { return runewidth.Truncate(printabl
 // has a size at which tables can be read.
 func sizeOf(w io.Writer) (width, height int) {
 	width, height = plainWidth, plainHeight
-	if f, ok := w.(*os.File); ok {
+	if f := fileOf(w); f != nil {
 		if columns, lines, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && lines > 0 {
 			width, height = columns, lines
 		}
