@@ -124,13 +124,26 @@ func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) 
 // List returns all entries by name.
 func (c *Catalogue) List() ([]Entry, error) { return c.entries.List() }
 
-// Get returns the entry of that name; its error wraps catalogue.ErrUnknown if there is none.
-func (c *Catalogue) Get(name string) (Entry, error) { return c.entries.Get(name) }
+// Get returns the entry of that name, whose folder is there; its error wraps catalogue.ErrUnknown if there is no entry.
+func (c *Catalogue) Get(name string) (Entry, error) {
+	entry, err := c.entries.Get(name)
+	if err != nil {
+		return entry, err
+	}
+	if _, err := os.Stat(entry.Path); err != nil {
+		return entry, fmt.Errorf("workload %s: its files are missing, as after Misstep's home was moved: %w; "+
+			"add it again (`misstep workload add`)", name, err)
+	}
+	return entry, nil
+}
 
-// ByDigest returns the first entry whose folder has the digest. Benchmarks of Renaissance share one digest, so use Get if the name
-// is known.
+// ByDigest returns the first entry whose folder is there and has the digest. Benchmarks of Renaissance share one digest, so use Get
+// if the name is known.
 func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
-	same := c.entries.ByDigest(digest)
+	same := slices.DeleteFunc(c.entries.ByDigest(digest), func(e Entry) bool {
+		_, err := os.Stat(e.Path)
+		return err != nil
+	})
 	if len(same) == 0 {
 		return Entry{}, false
 	}
@@ -142,7 +155,7 @@ func (c *Catalogue) Remove(name string) error {
 	if name == renaissanceName {
 		return c.removeRenaissance(nil)
 	}
-	entry, err := c.Get(name)
+	entry, err := c.entries.Get(name)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,33 @@ func TestAddCopiesAndGetFinds(t *testing.T) {
 	assert.Equal(t, "jar", string(text))
 }
 
+// A home that was moved has entries whose files are where it was: that is said, they can be removed, and added again.
+func TestMovedHome(t *testing.T) {
+	home := t.TempDir()
+	before, after := filepath.Join(home, "before"), filepath.Join(home, "after")
+	source := built(t, "one", "jar")
+	added, err := workloads.Open(before).Add(t.Context(), source, workloads.AddOptions{})
+	require.NoError(t, err)
+	require.NoError(t, os.Rename(before, after))
+	c := workloads.Open(after)
+	_, err = c.Get("one")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "workload one: its files are missing")
+	require.NotErrorIs(t, err, catalogue.ErrUnknown)
+	_, found := c.ByDigest(added.Digest)
+	assert.False(t, found)
+
+	again, err := c.Add(t.Context(), source, workloads.AddOptions{})
+	require.NoError(t, err)
+	got, err := c.Get("one")
+	require.NoError(t, err)
+	assert.Equal(t, again, got)
+	require.NoError(t, os.RemoveAll(got.Path))
+	require.NoError(t, c.Remove("one"))
+	_, err = c.Get("one")
+	require.ErrorIs(t, err, catalogue.ErrUnknown)
+}
+
 func TestAddingAgainReplaces(t *testing.T) {
 	c := workloads.Open(t.TempDir())
 	first, err := c.Add(t.Context(), built(t, "one", "old"), workloads.AddOptions{})

@@ -1,8 +1,10 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 
+	"misstep/catalogue"
 	"misstep/corpus"
 	"misstep/deploy/jdk"
 	"misstep/internal/suggest"
@@ -31,18 +33,21 @@ func (i Installation) WorkloadNames() ([]string, error) {
 
 // ResolveJDK fills a JDK's digest and version from the catalogue; a digest that is given must be the catalogue's.
 func (i Installation) ResolveJDK(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
-	catalogue := i.JDKs()
+	jdks := i.JDKs()
 	if j.GetName() == "" && j.GetDigest() != "" {
 		d, err := corpus.ParseDigest(j.GetDigest())
 		if err != nil {
 			return nil, fmt.Errorf("jdk.digest: %w", err)
 		}
-		if entry, ok := catalogue.ByDigest(d); ok {
+		if entry, ok := jdks.ByDigest(d); ok {
 			return &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}, nil
 		}
 		return nil, fmt.Errorf("no JDK with digest %s in the catalogue; add it with `misstep jdk add NAME SOURCE`", d)
 	}
-	entry, err := catalogue.Get(j.GetName())
+	entry, err := jdks.Get(j.GetName())
+	if err != nil && !errors.Is(err, catalogue.ErrUnknown) {
+		return nil, err
+	}
 	if err != nil {
 		names, listErr := i.JDKNames()
 		if listErr != nil {
@@ -60,8 +65,10 @@ func (i Installation) ResolveJDK(j *misstepv1.Jdk) (*misstepv1.Jdk, error) {
 
 // ResolveWorkload fills a workload's digest from the catalogue; a digest that is given must be the catalogue's.
 func (i Installation) ResolveWorkload(w *misstepv1.Workload) (*misstepv1.Workload, error) {
-	catalogue := i.Workloads()
-	entry, err := catalogue.Get(w.GetName())
+	entry, err := i.Workloads().Get(w.GetName())
+	if err != nil && !errors.Is(err, catalogue.ErrUnknown) {
+		return nil, err
+	}
 	if err != nil {
 		names, listErr := i.WorkloadNames()
 		if listErr != nil {
