@@ -36,16 +36,16 @@ func (s *Store) Update(ctx context.Context, f func(store.Tx) error) error {
 		return ctx.Err()
 	}
 	defer func() { s.writer <- w }()
-	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("begin a transaction of the store: %w", err)
-	}
 	committed := false
-	defer func() { // also after an error or a panic of f
+	defer func() { // also after a panic of f, and after a BEGIN of which the driver says that it was cancelled: it may be done
 		if !committed {
 			// The error that led here is the one to report.
 			_, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 		}
 	}()
+	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin a transaction of the store: %w", err)
+	}
 	tx := sqlrows.NewUpdate(ctx, w, sqlrows.Question, &s.templates)
 	if err := f(tx); err != nil {
 		return err

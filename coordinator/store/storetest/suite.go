@@ -66,6 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store, o Options) {
 		{"rows are copies", copies},
 		{"updates are serial", func(t *testing.T, s store.Store) { serial(t, s, o.Updates) }},
 		{"cancelled context", cancelled},
+		{"cancelled at any moment", cancelledAtAnyMoment},
 	}
 	if o.Reopen != nil {
 		tests = append(tests, test{"a kill loses nothing", func(t *testing.T, s store.Store) { durable(t, s, o.Reopen) }})

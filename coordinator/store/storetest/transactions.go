@@ -3,8 +3,10 @@ package storetest
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -187,4 +189,19 @@ func durable(t *testing.T, killed store.Store, reopen func(*testing.T, store.Sto
 	s := reopen(t, killed)
 	defer func() { require.NoError(t, s.Close()) }()
 	unchanged(t, s)
+}
+
+// A caller that leaves while its transaction begins, runs or ends leaves no transaction behind: later ones do what they should.
+func cancelledAtAnyMoment(t *testing.T, s store.Store) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		ctx, cancel := context.WithCancel(t.Context())
+		timer := time.AfterFunc(time.Duration(random.IntN(200_000)), cancel)
+		if err := s.Update(ctx, func(store.Tx) error { return nil }); err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		timer.Stop()
+		cancel()
+		require.NoError(t, s.Update(t.Context(), func(store.Tx) error { return nil }))
+	}
 }
