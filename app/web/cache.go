@@ -19,8 +19,8 @@ const minFresh = time.Second
 // cache is a connection that gives answers again for a short time, so that many looks at one page cost the coordinator as much as
 // one. It keeps what viewers read in a project, by the project, what the caller may do, and the request. Some findings are seen by
 // those alone whom they name: these have answers of their own, and what others share is asked for without a name, so that it has
-// nothing for one of them even if it comes just as they are named. Other calls pass through, and
-// have as long as the making of an answer.
+// nothing for one of them even if it comes just as they are named. Other calls pass through, and have as long as the making of an
+// answer.
 type cache struct {
 	grpc.ClientConnInterface
 	answers *answers[proto.Message]

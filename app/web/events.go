@@ -25,8 +25,8 @@ const (
 	lookTime = 30 * time.Second
 )
 
-// changes tell whether something changed in a project. What many streams of people who may do the same ask at the same
-// time is looked up once.
+// changes tell whether something changed in a project. What many streams of people who may do the same ask at the same time is
+// looked up once.
 type changes struct {
 	mu sync.Mutex
 	// by project and what those who have streams in it may do; guarded by mu
@@ -123,8 +123,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 }
 
 // state is a number that changes when campaigns or runners of the visitor's project do, or what was decided on these pages:
-// whatever is found ends a trial of a campaign. It is made without what anybody sees by name, so it is the same for all who
-// may do the same.
+// whatever is found ends a trial of a campaign. It is made without what anybody sees by name, so it is the same for all who may
+// do the same.
 func (s *Site) state(ctx context.Context, l *look) (uint64, error) {
 	ctx = context.WithValue(ctx, visitKey{}, visitOf(ctx).unnamed())
 	ctx, cancel := context.WithTimeout(ctx, lookTime)

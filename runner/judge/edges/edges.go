@@ -31,6 +31,9 @@ type Input struct {
 	Limit int
 }
 
+// executionSample is the type of the samples of threads in Java code.
+const executionSample = "jdk.ExecutionSample"
+
 // cooperative is the feature version from which on JFR walks at the next safepoint (JEP 518).
 const cooperative = 25
 
@@ -38,7 +41,7 @@ const cooperative = 25
 // from the thread's anchor; all other events have stacks of threads that ask for them.
 func (in Input) Asynchronous(event string) bool {
 	switch event {
-	case "jdk.ExecutionSample":
+	case executionSample:
 		return in.Profiler == recipe.ProfilerAsync || in.Feature < cooperative
 	case "profiler.WallClockSample":
 		return true
@@ -107,7 +110,7 @@ func New(in Input) *Judge {
 		in: in, found: map[place]*misstepv1.Mismatch{}, explained: map[edge]Explanation{}, known: map[named]*method{},
 		methods: map[*recording.Method]*method{}, stacks: map[*recording.Stack]*verdict{},
 	}
-	if in.Tap != nil {
+	if in.Tap != nil && in.Asynchronous(executionSample) { // else no sample has a place that its signal hit
 		j.taken = tapped.New(in.Tap, in.Profiler == recipe.ProfilerAsync)
 	}
 	return j
