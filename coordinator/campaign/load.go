@@ -10,6 +10,7 @@ package campaign
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,8 @@ import (
 	"strconv"
 	"strings"
 
-	"buf.build/go/protoyaml"
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -108,8 +109,8 @@ func (r *reader) read(file []byte, name string, into proto.Message) error {
 	if !r.message(root, desc, "") {
 		return nil
 	}
-	// The reader has checked the structure, removed what is wrong and spelled out the enums, so the library can decode the rest.
-	if err := decode(root, into, name); err != nil {
+	// The reader has checked the structure, removed what is wrong and spelled out the scalars, so the library can decode the rest.
+	if err := decode(root, into); err != nil {
 		r.fail(root.Line, "", "%v", err)
 	}
 	return nil
@@ -208,10 +209,15 @@ func syntax(err error) Problem {
 	return Problem{line, recipe.Violation{Message: "invalid YAML: " + message}}
 }
 
-func decode(root *yaml.Node, into proto.Message, name string) error {
-	text, err := yaml.Marshal(root)
+// decode reads what the reader left, every scalar of which has the form of Protobuf's JSON.
+func decode(root *yaml.Node, into proto.Message) error {
+	var fields any
+	if err := root.Decode(&fields); err != nil {
+		return err
+	}
+	text, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}
-	return protoyaml.UnmarshalOptions{Path: name}.Unmarshal(text, into)
+	return protojson.Unmarshal(text, into)
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"buf.build/go/protoyaml"
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/internal/shorten"
 	"misstep/internal/suggest"
@@ -173,6 +175,7 @@ func (r *reader) field(n *yaml.Node, fd protoreflect.FieldDescriptor, path strin
 				return r.fail(key.Line, path, "%s is given twice", suggest.Quote(key.Value))
 			}
 			seen[key.Value] = true
+			key.SetString(key.Value)
 			at := join(path, clip(key.Value))
 			r.lines[at] = key.Line
 			return r.value(value, fd.MapValue(), at)
@@ -200,7 +203,10 @@ func empty(fd protoreflect.FieldDescriptor) *yaml.Node {
 	if fd.Message() != nil {
 		return &yaml.Node{Kind: yaml.MappingNode}
 	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Value: "0"}
+	if fd.Kind() == protoreflect.StringKind {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str"}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "0"}
 }
 
 func (r *reader) value(n *yaml.Node, fd protoreflect.FieldDescriptor, path string) bool {
@@ -230,20 +236,24 @@ func (r *reader) scalar(n *yaml.Node, fd protoreflect.FieldDescriptor, path stri
 		if n.Style&quotes != 0 || !uintRE.MatchString(n.Value) {
 			return r.fail(n.Line, path, "expected a non-negative integer, got %s", suggest.Quote(n.Value))
 		}
-		if _, err := strconv.ParseUint(n.Value, 0, width); err != nil {
+		number, err := strconv.ParseUint(n.Value, 0, width)
+		if err != nil {
 			return r.fail(n.Line, path, "expected an integer below 2^%d, got %s", width, suggest.Quote(n.Value))
 		}
+		n.SetString(strconv.FormatUint(number, 10))
 	case protoreflect.Int32Kind:
-		_, err := strconv.ParseInt(n.Value, 0, 32)
+		number, err := strconv.ParseInt(n.Value, 0, 32)
 		if err != nil || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 ||
 			!uintRE.MatchString(strings.TrimPrefix(n.Value, "-")) {
 			return r.fail(n.Line, path, "expected an integer, got %s", suggest.Quote(n.Value))
 		}
+		n.SetString(strconv.FormatInt(number, 10))
 	case protoreflect.DoubleKind:
 		f, err := strconv.ParseFloat(n.Value, 64)
 		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
 			return r.fail(n.Line, path, "expected a number, got %s", suggest.Quote(n.Value))
 		}
+		n.SetString(strconv.FormatFloat(f, 'g', -1, 64))
 	case protoreflect.BoolKind:
 		if n.Tag != "!!bool" || n.Value != "true" && n.Value != "false" {
 			return r.fail(n.Line, path, "expected %s, got %s", expected(fd), suggest.Quote(n.Value))
@@ -277,13 +287,11 @@ func (r *reader) duration(n *yaml.Node, path string) bool {
 	if n.Kind != yaml.ScalarNode {
 		return r.fail(n.Line, path, "expected a duration such as 1ms, 90s or 2h30m, got %s", kind(n))
 	}
-	d, err := protoyaml.ParseDuration(n.Value)
-	if err == nil && d != nil {
-		err = d.CheckValid()
-	}
+	d, err := time.ParseDuration(n.Value)
 	if err != nil {
 		return r.fail(n.Line, path, "expected a duration such as 1ms, 90s or 2h30m, got %s", suggest.Quote(n.Value))
 	}
+	n.SetString(strings.Trim(protojson.Format(durationpb.New(d)), `"`))
 	return true
 }
 

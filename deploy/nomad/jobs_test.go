@@ -11,9 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"buf.build/go/protoyaml"
 	"github.com/hashicorp/nomad/api"
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -25,8 +26,12 @@ const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef012345678
 func load(t *testing.T, name string) *misstepv1.Fleet {
 	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
 	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, yaml.Unmarshal(text, &fields))
+	text, err = json.Marshal(fields)
+	require.NoError(t, err)
 	f := &misstepv1.Fleet{}
-	require.NoError(t, protoyaml.Unmarshal(text, f))
+	require.NoError(t, protojson.Unmarshal(text, f))
 	require.Empty(t, Validate(f))
 	return f
 }
