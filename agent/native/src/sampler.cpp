@@ -17,7 +17,7 @@ namespace misstep {
 
 namespace {
 
-constexpr uint64_t kStopLookNanos = 50'000'000;  // so that a stop is seen soon
+constexpr uint64_t kSamplerLookNanos = 50'000'000;  // so that a stop is seen soon
 constexpr unsigned long kTimerSlackNanos = 1'000;
 
 // CPU time that the thread used since it was last looked at, in nanoseconds; 0 when too little to call it running.
@@ -108,7 +108,7 @@ void Sampler::Run() {
       TickAll(true, now_nanos);
       next_turn_nanos = std::max(next_turn_nanos + kTurnNanos, now_nanos);
     }
-    uint64_t wake_nanos = std::min(now_nanos + kStopLookNanos, liveness_.Probe(now_nanos));
+    uint64_t wake_nanos = std::min(now_nanos + kSamplerLookNanos, liveness_.Probe(now_nanos));
     if (sampling) wake_nanos = std::min(wake_nanos, next_tick_nanos);
     if (turns) wake_nanos = std::min(wake_nanos, next_turn_nanos);
     SleepUntil(wake_nanos);
