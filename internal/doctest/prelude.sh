@@ -1,0 +1,46 @@
+# What a session of a page begins with. A page starts servers in one terminal and goes on in another one: here they run in the
+# background, and what is started again with the same folder or address takes the place of the former.
+declare -A servers
+misstep() {
+  case $1 in
+  coordinator | runner | web) serve "$@" ;;
+  *) command misstep "$@" ;;
+  esac
+}
+
+serve() {
+  local key=$1 log=server.$((++started)).log flag
+  for flag; do
+    [[ $before == --listen || $before == --dir ]] && key+=" $flag"
+    local before=$flag
+  done
+  [[ -z ${servers[$key]} ]] || stop "${servers[$key]}"
+  command misstep "$@" >"$log" 2>&1 &
+  servers[$key]=$!
+  for _ in {1..600}; do
+    if grep -qE "$ready" "$log"; then
+      cat "$log"
+      return
+    fi
+    kill -0 "${servers[$key]}" 2>/dev/null || break
+    sleep 0.1
+  done
+  cat "$log"
+  return 99
+}
+
+# A coordinator and pages say that they serve, a runner that it may ask for work.
+ready='coordinator serves|pages served|^http://|runner (starts|ready)|asks for work'
+
+stop() { kill "$1" 2>/dev/null && wait "$1" 2>/dev/null; true; }
+stop_all() {
+  local pid
+  for pid in "${servers[@]}" $(jobs -p); do stop "$pid"; done
+}
+trap stop_all EXIT
+
+# ended N CODE CAUSE: what the command N of the page came to. A page ends with its first failure.
+ended() {
+  echo "$2" >"$records/$1.code"
+  [[ $2 == "$3" ]] || exit 1
+}
