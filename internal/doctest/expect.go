@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-var (
-	// variable is what differs from run to run: ids, digests and numbers.
-	variable = regexp.MustCompile(`…|\b[A-Z][0-9a-f]{12}\b|\b[0-9a-f]{12,64}\b|[0-9]+([.,][0-9]+)*|\s+`)
-	ids      = regexp.MustCompile(`^([A-Z]?[0-9a-f]{12,})$`)
-)
+// word is what a line is made of, for the purpose of comparing it.
+var word = regexp.MustCompile(`…|\s+|JDK-[0-9]+|[0-9]+([.,][0-9]+)+|[0-9A-Za-z]+`)
+
+var digits = regexp.MustCompile(`[0-9]+`)
 
 // Missing returns the lines that a page shows and that were not printed in the order of the page. Lines may be printed between
 // those shown. In a line "…" stands for anything; numbers, ids and the width of spaces may differ.
@@ -38,22 +37,32 @@ func Missing(shown []string, printed string) (missing []string) {
 func pattern(line string) string {
 	var b strings.Builder
 	last := 0
-	for _, at := range variable.FindAllStringIndex(line, -1) {
-		b.WriteString(regexp.QuoteMeta(line[last:at[0]]))
-		switch text := line[at[0]:at[1]]; {
-		case text == "…":
-			b.WriteString(`.*`)
-		case strings.TrimSpace(text) == "":
-			b.WriteString(`\s+`)
-		case ids.MatchString(text):
-			b.WriteString(`[A-Z]?[0-9a-f]+`)
-		default:
-			b.WriteString(`[0-9]+([.,][0-9]+)*`)
-		}
+	for _, at := range word.FindAllStringIndex(line, -1) {
+		b.WriteString(regexp.QuoteMeta(line[last:at[0]]) + patternOf(line[at[0]:at[1]]))
 		last = at[1]
 	}
-	b.WriteString(regexp.QuoteMeta(line[last:]))
-	return b.String()
+	return b.String() + regexp.QuoteMeta(line[last:])
+}
+
+// idLength is the least length of a word with digits that is taken for an id or a digest: it may be any other one.
+const idLength = 8
+
+func patternOf(word string) string {
+	switch {
+	case word == "…":
+		return `.*`
+	case strings.TrimSpace(word) == "":
+		return `\s+`
+	case strings.HasPrefix(word, "JDK-") || !strings.ContainsAny(word, "0123456789"):
+		return regexp.QuoteMeta(word)
+	case strings.Trim(word, "0123456789.,") == "":
+		return `[0-9]+([.,][0-9]+)*`
+	case len(word) >= idLength:
+		return `[0-9A-Za-z]+`
+	case word[0] <= '9':
+		return `[0-9][0-9A-Za-z]*`
+	}
+	return digits.ReplaceAllString(word, `[0-9]+`)
 }
 
 // problem names a command of a page and what is wrong with it.

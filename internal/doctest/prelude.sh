@@ -9,7 +9,7 @@ misstep() {
 }
 
 serve() {
-  local key=$1 log=server.$((++started)).log flag
+  local key=$1 log=server.$((++started)).log flag begun=$SECONDS
   for flag; do
     [[ $before == --listen || $before == --dir ]] && key+=" $flag"
     local before=$flag
@@ -18,7 +18,7 @@ serve() {
   command misstep "$@" >"$log" 2>&1 &
   servers[$key]=$!
   for _ in {1..600}; do
-    if grep -qE "$ready" "$log"; then
+    if grep -qE "${ready[$1]}" "$log" || [[ $1 == runner && $SECONDS -gt $((begun + 1)) ]]; then
       cat "$log"
       return
     fi
@@ -29,10 +29,16 @@ serve() {
   return 99
 }
 
-# A coordinator and pages say that they serve, a runner that it may ask for work.
-ready='coordinator serves|pages served|^http://|runner (starts|ready)|asks for work'
+# What coordinators and pages say when they can be called. A runner says nothing: it is given a moment to fail.
+declare -A ready=([coordinator]='coordinator serves' [web]='^http://' [runner]='.')
 
-stop() { kill "$1" 2>/dev/null && wait "$1" 2>/dev/null; true; }
+# stop PID: a second signal lets a runner hand back its trials at once.
+stop() {
+  kill "$1" 2>/dev/null && sleep 0.2 && kill "$1" 2>/dev/null
+  wait "$1" 2>/dev/null
+  true
+}
+
 stop_all() {
   local pid
   for pid in "${servers[@]}" $(jobs -p); do stop "$pid"; done
