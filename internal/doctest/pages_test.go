@@ -123,7 +123,7 @@ func (b *bench) session(t *testing.T, page Page, n int) *Session {
 	}
 	env := []string{
 		"PATH=" + b.bin + ":" + filepath.Join(b.jdks["jdk17"], "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + work,
-		"MISSTEP_HOME=" + filepath.Join(home, "misstep"), "MISSTEP_AGENT=" + b.agent, "LC_ALL=C.UTF-8", "COLUMNS=200",
+		"MISSTEP_HOME=" + filepath.Join(home, "misstep"), "MISSTEP_AGENT=" + b.agent, "LC_ALL=C.UTF-8", "COLUMNS=250",
 		"AWS_ACCESS_KEY_ID=" + b.s3.AccessKey, "AWS_SECRET_ACCESS_KEY=" + b.s3.SecretKey,
 	}
 	if b.postgres != nil {
