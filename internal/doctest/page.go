@@ -40,7 +40,7 @@ func (f Fence) Shell() bool { return f.Language == "sh" || f.Language == "consol
 var (
 	fence      = regexp.MustCompile("^( *)```(\\S*)\\s*$")
 	annotation = regexp.MustCompile(`^\s*<!-- doctest: (skip, |save |needs )(.+) -->\s*$`)
-	misspelt   = regexp.MustCompile(`<!--\s*doctest`)
+	misspelt   = regexp.MustCompile(`^\s*<!--\s*doctest`)
 )
 
 // Pages reads the pages that are held to what they show: README.md, docs/tutorial.md and docs/howto.

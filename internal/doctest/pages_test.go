@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/oauth2-proxy/mockoidc"
 	"github.com/stretchr/testify/require"
 
 	"misstep/internal/testenv"
+	"misstep/internal/testenv/oidctest"
 	"misstep/internal/testenv/pgtest"
 )
 
@@ -29,6 +31,7 @@ type bench struct {
 	jdks                   map[string]string
 	s3                     testenv.S3
 	postgres               *pgtest.Server
+	oidc                   *oidctest.Provider
 	table                  *Table
 }
 
@@ -75,6 +78,8 @@ func prepare(t *testing.T) *bench {
 	if _, err := pgtest.Binaries(); err == nil {
 		b.postgres = pgtest.Start(t)
 	}
+	b.oidc = oidctest.Start(t)
+	b.oidc.ApproveAll(&mockoidc.MockUser{Subject: "1", Email: "anna@example.org", EmailVerified: true, Groups: []string{"dev"}})
 	build := exec.Command("go", "build", "-o", filepath.Join(b.bin, "misstep"), "./cmd/misstep")
 	build.Dir = testenv.Root()
 	output, err := build.CombinedOutput()
@@ -119,7 +124,7 @@ func (b *bench) session(t *testing.T, page Page, n int) *Session {
 	values := map[string]string{
 		"work": work, "root": testenv.Root(), "hunt": b.hunt, "page": fmt.Sprint(n), "jdk17": b.jdks["jdk17"], "jdk25": b.jdks["jdk25"],
 		"host": fmt.Sprintf("127.0.%d.1", n), "host2": fmt.Sprintf("127.0.%d.2", n), "s3": b.s3.Endpoint,
-		"bucket": "s3://" + b.s3.Bucket,
+		"bucket": "s3://" + b.s3.Bucket, "issuer": b.oidc.Issuer(), "client": b.oidc.ClientID,
 	}
 	env := []string{
 		"PATH=" + b.bin + ":" + filepath.Join(b.jdks["jdk17"], "bin") + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + work,
