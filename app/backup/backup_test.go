@@ -321,8 +321,8 @@ func TestWhatCannotBeBackedUpIsSaid(t *testing.T) {
 	assert.Equal(t, []string{"sha256:" + filepath.Base(names[0])}, report.Lost)
 }
 
-// Files of a JDK that a campaign names, and that no runner has asked for yet, are in the machine's catalogue only: they are not lost
-// unless it lacks them, too.
+// Files of a JDK that a campaign names, and that no runner has asked for yet, are in the machine's catalogue only: they are not
+// lost unless it lacks them, too.
 func TestFilesThatOnlyTheCatalogueHasAreNotLost(t *testing.T) {
 	dir, jdk := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(jdk, "release"), []byte("a JDK"), 0o644))

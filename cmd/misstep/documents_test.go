@@ -164,11 +164,16 @@ func unknownIn(node *kong.Node, words []string) string {
 		}
 		if child := childOf(node, word); child != nil {
 			node = child
-		} else if len(node.Children) > 0 && (node.DefaultCmd == nil || len(node.DefaultCmd.Positional) == 0) && named.MatchString(word) {
+		} else if wantsCommand(node) && named.MatchString(word) {
 			return "no command " + word
 		}
 	}
 	return ""
+}
+
+// wantsCommand reports whether the next word is the name of a command and cannot be an argument.
+func wantsCommand(node *kong.Node) bool {
+	return len(node.Children) > 0 && (node.DefaultCmd == nil || len(node.DefaultCmd.Positional) == 0)
 }
 
 func childOf(node *kong.Node, name string) *kong.Node {

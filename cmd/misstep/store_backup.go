@@ -75,8 +75,9 @@ func printBackup(e *env, r backup.Report, asJSON bool) error {
 		return err
 	}
 	if r.Catalogued > 0 {
-		if _, err := fmt.Fprintf(e.stdout, "only in the catalogue of this machine, since no trial has needed them yet: %s of JDKs and "+
-			"workloads\n", plural(r.Catalogued, "file")); err != nil {
+		_, err := fmt.Fprintf(e.stdout, "only in the catalogue of this machine, since no trial has needed them yet: "+
+			"%s of JDKs and workloads\n", plural(r.Catalogued, "file"))
+		if err != nil {
 			return err
 		}
 	}

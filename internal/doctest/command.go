@@ -42,7 +42,7 @@ func (f Fence) Commands() ([]Command, error) {
 	return commands, nil
 }
 
-// prompts splits a block with prompts. A command goes on while its lines end with a backslash.
+// prompts splits a block with prompts. A command continues while its lines end with a backslash.
 func (f Fence) prompts() (commands []Command) {
 	continued := false
 	for i, l := range f.Lines {

@@ -3,6 +3,7 @@
 package doctest
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,9 +126,10 @@ func announces(lines []string, i int) bool {
 func (f Fence) check() error {
 	switch {
 	case f.Language == "":
-		return fmt.Errorf("the fence has no language: sh (commands), console (commands after \"$ \", with their output), or that of its data")
+		return errors.New("the fence has no language: sh (commands), console (commands after \"$ \", with their output), or " +
+			"that of its data")
 	case !f.Shell() && f.Save == "" && f.Skip == "":
-		return fmt.Errorf("write above this block what becomes of it: <!-- doctest: save FILE --> or <!-- doctest: skip, WHY -->")
+		return errors.New("write above this block what becomes of it: <!-- doctest: save FILE --> or <!-- doctest: skip, WHY -->")
 	}
 	return nil
 }

@@ -39,7 +39,9 @@ func TestAFenceSaysWhatItIs(t *testing.T) {
 }
 
 func TestCommandsOfABlock(t *testing.T) {
-	f := Fence{Line: 7, Language: "sh", Lines: []string{"# first", "cat >f <<END", "echo no command", "END", "ls \\", "  -l  # exit code 3"}}
+	f := Fence{Line: 7, Language: "sh", Lines: []string{
+		"# first", "cat >f <<END", "echo no command", "END", "ls \\", "  -l  # exit code 3",
+	}}
 	commands, err := f.Commands()
 	require.NoError(t, err)
 	require.Equal(t, []Command{
@@ -54,7 +56,8 @@ func TestCommandsOfABlock(t *testing.T) {
 }
 
 func TestCallsOfAProgram(t *testing.T) {
-	calls, err := Calls("A=1 sudo misstep run --for '30 s' \"$D\" | jq . && x=$(misstep jdk show a)\n# misstep comment\necho misstep", "misstep")
+	calls, err := Calls("A=1 sudo misstep run --for '30 s' \"$D\" | jq . && x=$(misstep jdk show a)\n"+
+		"# misstep comment\necho misstep", "misstep")
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"run", "--for", "30 s", "$D"}, {"jdk", "show", "a"}}, calls)
 }
@@ -75,7 +78,9 @@ func TestAPageThatLiesIsRed(t *testing.T) {
 		page, err := parse("page.md", text)
 		require.NoError(t, err)
 		dir := t.TempDir()
-		s := &Session{Page: page, Table: table, Dir: dir, Records: t.TempDir(), Env: os.Environ(), Has: func(string) bool { return false }}
+		s := &Session{
+			Page: page, Table: table, Dir: dir, Records: t.TempDir(), Env: os.Environ(), Has: func(string) bool { return false },
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		_, err = s.Run(ctx)

@@ -54,7 +54,8 @@ func TestPages(t *testing.T) {
 				begun := time.Now()
 				result, err := b.session(t, page, i+1).Run(ctx)
 				cpu.Add(int64(result.CPU))
-				t.Logf("%d commands, %.1f s, %.1f s of CPU time", result.Commands, time.Since(begun).Seconds(), result.CPU.Seconds())
+				t.Logf("%d commands, %.1f s, %.1f s of CPU time",
+					result.Commands, time.Since(begun).Seconds(), result.CPU.Seconds())
 				require.NoError(t, err)
 			})
 		}
@@ -136,8 +137,10 @@ func (b *bench) session(t *testing.T, page Page, n int) *Session {
 		require.NoError(t, err)
 		env = append(env, "PGHOST="+at.Query().Get("host"), "PGUSER="+pgtest.Superuser)
 	}
-	s := &Session{Page: page, Table: b.table, Dir: filepath.Join(work, "page"), Records: filepath.Join(work, "records"), Values: values,
-		Env: env, Has: b.has}
+	s := &Session{
+		Page: page, Table: b.table, Dir: filepath.Join(work, "page"), Records: filepath.Join(work, "records"), Values: values,
+		Env: env, Has: b.has,
+	}
 	for _, dir := range []string{s.Dir, s.Records} {
 		require.NoError(t, os.MkdirAll(dir, 0o755))
 	}

@@ -1,5 +1,8 @@
-# What a session of a page begins with. A page starts servers in one terminal and goes on in another one: here they run in the
-# background, and what is started again with the same folder or address takes the place of the former.
+# shellcheck shell=bash disable=SC2154
+# What the session of a page begins with; records is the folder for what its commands print.
+
+# A reader starts servers in terminals of their own. Here they run in the background. One that is started again with the same folder
+# or address takes the place of the former.
 declare -A servers
 misstep() {
   case $1 in
@@ -8,14 +11,18 @@ misstep() {
   esac
 }
 
+# What coordinators and pages say when they can be called. A runner says nothing: it is given a moment to fail.
+declare -A ready=([coordinator]='coordinator serves' [web]='^http://' [runner]='.')
+
 serve() {
-  local key=$1 log=server.$((++started)).log flag begun=$SECONDS
-  for flag; do
-    [[ $before == --listen || $before == --dir ]] && key+=" $flag"
-    local before=$flag
+  local key=$1 log=server.$((++started)).log word before='' begun=$SECONDS
+  for word; do
+    [[ $before == --listen || $before == --dir ]] && key+=" $word"
+    before=$word
   done
   [[ -z ${servers[$key]} ]] || stop "${servers[$key]}"
-  command misstep "$@" >"$log" 2>&1 &
+  : >"$log"
+  command misstep "$@" >>"$log" 2>&1 &
   servers[$key]=$!
   for _ in {1..600}; do
     if grep -qE "${ready[$1]}" "$log" || [[ $1 == runner && $SECONDS -gt $((begun + 1)) ]]; then
@@ -28,9 +35,6 @@ serve() {
   cat "$log"
   return 99
 }
-
-# What coordinators and pages say when they can be called. A runner says nothing: it is given a moment to fail.
-declare -A ready=([coordinator]='coordinator serves' [web]='^http://' [runner]='.')
 
 # stop PID: a second signal lets a runner hand back its trials at once.
 stop() {
@@ -45,7 +49,7 @@ stop_all() {
 }
 trap stop_all EXIT
 
-# ended N CODE CAUSE: what the command N of the page came to. A page ends with its first failure.
+# ended N CODE WANTED: what the command N of the page came to. A page ends with its first failure.
 ended() {
   echo "$2" >"$records/$1.code"
   [[ $2 == "$3" ]] || exit 1

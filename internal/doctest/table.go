@@ -92,7 +92,7 @@ func (t *Table) rows() (rows []row) {
 // about reports whether a row is about a page: it names the page, or none.
 func about(pages []string, page string) bool { return len(pages) == 0 || slices.Contains(pages, page) }
 
-// substitute makes the table's substitutions in a text of a page.
+// substitute makes the table's substitutions in what a page says.
 func (t *Table) substitute(page, text string) string {
 	for _, s := range t.Substitutions {
 		if about(s.Pages, page) {
