@@ -3,6 +3,7 @@ package doctest
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,9 @@ var exitCode = regexp.MustCompile(`# .*\bexit code (\d+)`)
 func (f Fence) Commands() ([]Command, error) {
 	var commands []Command
 	var err error
-	if f.Language == "console" {
+	if f.Campaign {
+		return []Command{{Line: f.Line, Text: "misstep campaign check " + partFile}}, nil
+	} else if f.Language == "console" {
 		commands = f.prompts()
 	} else if commands, err = f.statements(); err != nil {
 		return nil, err
@@ -40,6 +43,23 @@ func (f Fence) Commands() ([]Command, error) {
 		}
 	}
 	return commands, nil
+}
+
+// partFile is the campaign that is made of a part.
+const partFile = "part.yaml"
+
+// campaign is the smallest campaign that has the block's fields.
+func (f Fence) campaign() string {
+	lines := slices.Clone(f.Lines)
+	for _, field := range []string{
+		"name: part", "jdks: [jdk17, jdk25]", "workloads: [{name: clinit}]", "checks: [{name: liveness}]", "budget: {trials: 1}",
+	} {
+		name, _, _ := strings.Cut(field, " ")
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, name) }) {
+			lines = append(lines, field)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // prompts splits a block with prompts. A command continues while its lines end with a backslash.

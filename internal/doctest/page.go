@@ -33,6 +33,8 @@ type Fence struct {
 	Needs string
 	// Save is the file into which the block is written before the session continues, empty for none.
 	Save string
+	// Campaign is true for a part of a campaign's file: such a campaign must be valid.
+	Campaign bool
 }
 
 // Shell reports whether the block holds commands.
@@ -40,7 +42,7 @@ func (f Fence) Shell() bool { return f.Language == "sh" || f.Language == "consol
 
 var (
 	fence      = regexp.MustCompile("^( *)```(\\S*)\\s*$")
-	annotation = regexp.MustCompile(`^\s*<!-- doctest: (skip, |save |needs )(.+) -->\s*$`)
+	annotation = regexp.MustCompile(`^\s*<!-- doctest: (skip, |save |needs |campaign\b)(.*?) -->\s*$`)
 	misspelt   = regexp.MustCompile(`^\s*<!--\s*doctest`)
 )
 
@@ -105,10 +107,12 @@ func parse(name, text string) (Page, error) {
 // annotate takes what the line above a fence says of it.
 func (f *Fence) annotate(line string) {
 	m := annotation.FindStringSubmatch(line)
-	if m == nil {
+	if m == nil || (m[1] == "campaign") != (m[2] == "") {
 		return
 	}
 	switch m[1] {
+	case "campaign":
+		f.Campaign = true
 	case "save ":
 		f.Save = m[2]
 	case "needs ":
@@ -128,8 +132,8 @@ func (f Fence) check() error {
 	case f.Language == "":
 		return errors.New("the fence has no language: sh (commands), console (commands after \"$ \", with their output), or " +
 			"that of its data")
-	case !f.Shell() && f.Save == "" && f.Skip == "":
-		return errors.New("write above this block what becomes of it: <!-- doctest: save FILE --> or <!-- doctest: skip, WHY -->")
+	case !f.Shell() && f.Save == "" && f.Skip == "" && !f.Campaign:
+		return errors.New("write above this block what becomes of it: <!-- doctest: save FILE -->, campaign or skip, WHY")
 	}
 	return nil
 }

@@ -22,10 +22,10 @@ func TestReferenceOfTheDocuments(t *testing.T) {
 func TestAFenceSaysWhatItIs(t *testing.T) {
 	for _, text := range []string{
 		"```\nmake test\n```\n", "```yaml\na: 1\n```\n", "```text\noutput\n```\n", "```sh\nmake test\n",
-		"<!-- doctest: skip -->\n```sh\nmake test\n```\n", "<!-- doctest: skip, WHY -->\n\n```sh\nmake test\n```\n",
+		"<!-- doctest: skip -->\n```sh\nmake test\n```\n", "<!-- doctest: campaign x -->\n```yaml\na: 1\n```\n", "<!-- doctest: skip, WHY -->\n\n```sh\nmake test\n```\n",
 	} {
 		_, err := parse("page.md", text)
-		require.ErrorContains(t, err, "page.md:1: ", text)
+		require.ErrorContains(t, err, "page.md:", text)
 	}
 	page, err := parse("page.md", "1. Run\n\n   <!-- doctest: save a.yaml -->\n   ```yaml\n   a:\n     b\n   ```\n\n```console\n$ ls\na.yaml\n```\n"+
 		"<!-- doctest: needs s3 -->\n```sh\nls\n```\n<!-- doctest: skip, it is long -->\n```go\nfunc f()\n```\n")
@@ -47,6 +47,12 @@ func TestCommandsOfABlock(t *testing.T) {
 	require.Equal(t, []Command{
 		{Line: 9, Text: "cat >f <<END\necho no command\nEND"}, {Line: 12, Text: "ls \\\n  -l  # exit code 3", Code: 3},
 	}, commands)
+	f = Fence{Line: 7, Language: "yaml", Campaign: true, Lines: []string{"share: 3", "jdks: [jdk8]"}}
+	commands, err = f.Commands()
+	require.NoError(t, err)
+	require.Equal(t, []Command{{Line: 7, Text: "misstep campaign check part.yaml"}}, commands)
+	require.Equal(t, "share: 3\njdks: [jdk8]\nname: part\nworkloads: [{name: clinit}]\nchecks: [{name: liveness}]\nbudget: {trials: 1}",
+		f.campaign())
 	f = Fence{Line: 7, Language: "console", Lines: []string{"$ ls \\", "  -l", "f", "…", "$ true"}}
 	commands, err = f.Commands()
 	require.NoError(t, err)

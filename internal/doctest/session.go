@@ -81,11 +81,14 @@ func (s *Session) script() (commands []Command, script string, err error) {
 		switch {
 		case f.Skip != "" || f.Needs != "" && !s.Has(f.Needs):
 		case f.Save != "":
-			fmt.Fprintf(&b, "cat >%q <<'END OF THE FILE'\n%s\nEND OF THE FILE\n", f.Save, s.adapt(strings.Join(f.Lines, "\n")))
+			b.WriteString(file(f.Save, s.adapt(strings.Join(f.Lines, "\n"))))
 		default:
 			of, err := f.Commands()
 			if err != nil {
 				return nil, "", fmt.Errorf("%s:%d: %w", s.Page.Name, f.Line, err)
+			}
+			if f.Campaign {
+				b.WriteString(file(partFile, f.campaign()))
 			}
 			for _, c := range of {
 				c.Text = s.adapt(c.Text)
@@ -98,6 +101,11 @@ func (s *Session) script() (commands []Command, script string, err error) {
 		}
 	}
 	return commands, b.String(), nil
+}
+
+// file is the command that writes a file.
+func file(name, text string) string {
+	return fmt.Sprintf("cat >%q <<'END OF THE FILE'\n%s\nEND OF THE FILE\n", name, text)
 }
 
 func (s *Session) adapt(text string) string { return s.fill(s.Table.substitute(s.Page.Name, text)) }
