@@ -119,7 +119,7 @@ test: setup-test ## run every test and linter; ends with "N passed, N failed, N 
 	@$(TALLY) sum $(RESULTS)
 
 # The packages that take longest begin first, so that none of them is left for the end, when it would run alone. lint-go vets.
-LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmtest
+LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmtest ./internal/doctest
 
 .PHONY: test-go
 test-go: ## run the Go tests (with real JVMs; build and catalogue first)
