@@ -51,6 +51,11 @@ func TestPages(t *testing.T) {
 				t.Parallel()
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
+				for _, f := range page.Fences {
+					if f.Needs != "" && !b.has(f.Needs) {
+						t.Logf("%s:%d is not run: this machine has no %s", page.Name, f.Line, f.Needs)
+					}
+				}
 				begun := time.Now()
 				result, err := b.session(t, page, i+1).Run(ctx)
 				cpu.Add(int64(result.CPU))
