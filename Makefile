@@ -119,7 +119,7 @@ test: setup-test ## run every test and linter; ends with "N passed, N failed, N 
 	@$(TALLY) sum $(RESULTS)
 
 # The packages that take longest begin first, so that none of them is left for the end, when it would run alone. lint-go vets.
-LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmtest
+LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmtest ./internal/doctest
 
 .PHONY: test-go
 test-go: ## run the Go tests (with real JVMs; build and catalogue first)
@@ -189,7 +189,7 @@ proto: ## generate the Go code of the .proto files
 
 .PHONY: reference
 reference: ## generate docs/reference from the command line, the messages and the catalogue of checks
-	@go test ./internal/reference ./coordinator/access ./coordinator/triage ./app/observe ./cmd/misstep -run TestReferenceOf -count 1 -update
+	@go test ./internal/reference ./internal/doctest ./coordinator/access ./coordinator/triage ./app/observe ./cmd/misstep -run TestReferenceOf -count 1 -update
 
 .PHONY: proto-release
 proto-release: ## record the messages as released: later changes must stay compatible with them

@@ -32,6 +32,8 @@ type Report struct {
 	Bytes         int64
 	// Lost are blobs that rows refer to and that were not there any more.
 	Lost []string
+	// Catalogued counts files of JDKs and workloads that no runner has asked for yet: only the machine's catalogue has them.
+	Catalogued int
 	// Damaged are blobs of a backup that are not there or have other bytes, so that the restored folder lacks them.
 	Damaged []string
 	// Bucket that the blobs stay in; empty when they are copied.
@@ -41,15 +43,18 @@ type Report struct {
 // Make copies the folder of a hunt or coordinator, which may be running, to the folder to; url is the URL of its store, empty when
 // that is in the folder. to may have an earlier backup, which stays whole until the new one is: only blobs that it lacks are
 // copied. Blobs in a bucket stay there.
-func Make(ctx context.Context, dir, url, to string) (Report, error) {
-	report, err := makeBackup(ctx, dir, url, to)
+//
+// A coordinator takes files of JDKs and workloads from the machine's catalogue when a runner asks for them. Files that only the
+// catalogue has are counted, not copied.
+func Make(ctx context.Context, dir, url, to string, catalogue ...corpus.Source) (Report, error) {
+	report, err := makeBackup(ctx, dir, url, to, catalogue)
 	if err != nil {
 		return report, fmt.Errorf("back up %s: %w", dir, err)
 	}
 	return report, nil
 }
 
-func makeBackup(ctx context.Context, dir, url, to string) (report Report, err error) {
+func makeBackup(ctx context.Context, dir, url, to string, catalogue []corpus.Source) (report Report, err error) {
 	if url == "" {
 		err = station.CheckDir(dir)
 	} else if _, err = os.Stat(dir); err != nil {
@@ -89,10 +94,18 @@ func makeBackup(ctx context.Context, dir, url, to string) (report Report, err er
 		return report, err
 	}
 	report.Bucket = m.bucket
-	if m.blobs, report.Lost, err = present(ctx, blobs, needed); err != nil {
+	var absent []corpus.Digest
+	if m.blobs, absent, err = present(ctx, blobs, needed); err != nil {
 		return report, err
 	}
-	report.Blobs = len(m.blobs)
+	lost, err := elsewhere(ctx, catalogue, absent)
+	if err != nil {
+		return report, err
+	}
+	for _, d := range lost {
+		report.Lost = append(report.Lost, d.String())
+	}
+	report.Blobs, report.Catalogued = len(m.blobs), len(absent)-len(lost)
 	if m.bucket == "" {
 		target, err := localdir.New(station.BlobsPath(to))
 		if err != nil {
@@ -152,7 +165,7 @@ func neededBy(ctx context.Context, file, dir, url string, blobs station.Blobs) (
 // present splits digests into those of blobs that are there, and those of lost ones, in order.
 func present(
 	ctx context.Context, blobs corpus.Source, needed map[corpus.Digest]bool,
-) (there []corpus.Digest, lost []string, err error) {
+) (there, lost []corpus.Digest, err error) {
 	for d := range needed {
 		there = append(there, d)
 	}
@@ -165,10 +178,21 @@ func present(
 	for _, d := range missing {
 		absent[d] = true
 		if needed[d] {
-			lost = append(lost, d.String())
+			lost = append(lost, d)
 		}
 	}
 	return slices.DeleteFunc(there, func(d corpus.Digest) bool { return absent[d] }), lost, nil
+}
+
+// elsewhere returns those of the digests that none of the sources has.
+func elsewhere(ctx context.Context, sources []corpus.Source, digests []corpus.Digest) (missing []corpus.Digest, err error) {
+	missing = digests
+	for _, source := range sources {
+		if missing, err = source.Missing(ctx, missing); err != nil {
+			return nil, err
+		}
+	}
+	return missing, nil
 }
 
 // copyBlobs copies the blobs that a corpus lacks; each is verified. One that is damaged is an error, but while restoring, when the

@@ -23,6 +23,7 @@ import (
 	"misstep/coordinator/store/stores"
 	"misstep/coordinator/store/transfer"
 	"misstep/corpus"
+	"misstep/corpus/tree"
 	"misstep/internal/testenv"
 	"misstep/internal/testenv/pgtest"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -318,6 +319,37 @@ func TestWhatCannotBeBackedUpIsSaid(t *testing.T) {
 	report, err := backup.Make(t.Context(), dir, "", filepath.Join(t.TempDir(), "other"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"sha256:" + filepath.Base(names[0])}, report.Lost)
+}
+
+// Files of a JDK that a campaign names, and that no runner has asked for yet, are in the machine's catalogue only: they are not
+// lost unless it lacks them, too.
+func TestFilesThatOnlyTheCatalogueHasAreNotLost(t *testing.T) {
+	dir, jdk := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(jdk, "release"), []byte("a JDK"), 0o644))
+	m, err := tree.Scan(jdk)
+	require.NoError(t, err)
+	st, err := station.EmbedAt(station.Place{Dir: dir}, station.HuntTiming(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	_, _, err = st.Blobs.Put(t.Context(), bytes.NewReader(m.Bytes()), m.Digest())
+	require.NoError(t, err)
+	_, err = st.SubmitCampaign(t.Context(), &misstepv1.SubmitCampaignRequest{
+		Campaign: &misstepv1.Campaign{
+			Name: "unused", Jdks: []string{"jdk21"}, Workloads: []*misstepv1.CampaignWorkload{{Name: "w", Repetitions: 1}},
+			Checks: []*misstepv1.Check{{Name: "gst-asgct"}}, Budget: &misstepv1.Budget{Trials: 1},
+		},
+		Jdks:      []*misstepv1.Jdk{{Name: "jdk21", Digest: m.Digest().String()}},
+		Workloads: []*misstepv1.Workload{{Name: "w", Digest: "sha256:" + strings.Repeat("b", 64)}},
+	})
+	require.NoError(t, err)
+	st.Close()
+	report, err := backup.Make(t.Context(), dir, "", t.TempDir(), tree.Source(jdk, m))
+	require.NoError(t, err)
+	assert.Empty(t, report.Lost)
+	assert.Equal(t, 1, report.Catalogued)
+	report, err = backup.Make(t.Context(), dir, "", t.TempDir())
+	require.NoError(t, err)
+	assert.Len(t, report.Lost, 1)
+	assert.Zero(t, report.Catalogued)
 }
 
 // TestBackupOfABucket leaves the blobs where they are.

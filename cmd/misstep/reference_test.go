@@ -86,7 +86,7 @@ var jsonValues = []struct{ command, value string }{
 	{"sched run", "the scheduler's counters, on stderr"},
 	{"sched strategies", "`[{name, doc, parameters: [{name, doc, unit, min, max, default, whole}]}]`"},
 	{"schedule list", "list of [Schedule](#schedule)"},
-	{"store backup", "`{blobs, copied, bytes, lost, bucket}`"},
+	{"store backup", "`{blobs, copied, bytes, lost, catalogued, bucket}`"},
 	{"store copy", "`[{table, rows, digest}]`"},
 	{"store restore", "`{blobs, copied, bytes, lost, bucket}`"},
 	{"store vacuum", "`{trials, evidence_bytes, entries, kept, spared, removed, bytes, deleted}`"},

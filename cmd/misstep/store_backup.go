@@ -12,12 +12,16 @@ type storeBackup struct {
 	Dir   string `arg:"" help:"Folder of a hunt or of a coordinator (which may be running)." type:"path" placeholder:"DIR"`
 	To    string `arg:"" help:"Folder of the backup. One that is there already is replaced when the new one is whole; blobs that it has are not copied again." type:"path" placeholder:"TO"`
 	Store string `help:"Store of the coordinator when it is not in the folder, e.g. postgres://USER@HOST/DATABASE." placeholder:"URL"`
-	JSON  bool   `help:"Print {blobs, copied, bytes, lost, bucket}."`
+	JSON  bool   `help:"Print {blobs, copied, bytes, lost, catalogued, bucket}."`
 }
 
 // Run backs up.
 func (c *storeBackup) Run(ctx context.Context, e *env) error {
-	report, err := backup.Make(ctx, c.Dir, c.Store, c.To)
+	catalogue, err := e.installation().Trees()
+	if err != nil {
+		return err
+	}
+	report, err := backup.Make(ctx, c.Dir, c.Store, c.To, catalogue...)
 	if err != nil {
 		return err
 	}
@@ -58,8 +62,10 @@ func printBackup(e *env, r backup.Report, asJSON bool) error {
 			Lost   []string `json:"lost"`
 			// Damaged is of restore only.
 			Damaged []string `json:"damaged,omitempty"`
-			Bucket  string   `json:"bucket"`
-		}{r.Blobs, r.Copied, r.Bytes, r.Lost, r.Damaged, r.Bucket})
+			// Catalogued is of backup only.
+			Catalogued int    `json:"catalogued,omitempty"`
+			Bucket     string `json:"bucket"`
+		}{r.Blobs, r.Copied, r.Bytes, r.Lost, r.Damaged, r.Catalogued, r.Bucket})
 	}
 	where := fmt.Sprintf("%d of them (%d bytes) copied", r.Copied, r.Bytes)
 	if r.Bucket != "" {
@@ -67,6 +73,13 @@ func printBackup(e *env, r backup.Report, asJSON bool) error {
 	}
 	if _, err := fmt.Fprintf(e.stdout, "the store and %d blobs, %s\n", r.Blobs, where); err != nil {
 		return err
+	}
+	if r.Catalogued > 0 {
+		_, err := fmt.Fprintf(e.stdout, "only in the catalogue of this machine, since no trial has needed them yet: "+
+			"%s of JDKs and workloads\n", plural(r.Catalogued, "file"))
+		if err != nil {
+			return err
+		}
 	}
 	if err := printBlobs(e.stdout, "not there any more, though something refers to it", r.Lost); err != nil {
 		return err

@@ -194,6 +194,20 @@ func (p *Provider) Approve(userCode string, user *mockoidc.MockUser) {
 	p.decide(userCode, func(l *login) { l.user = user })
 }
 
+// ApproveAll approves each login that begins, until the test ends.
+func (p *Provider) ApproveAll(user *mockoidc.MockUser) {
+	go func() {
+		for {
+			select {
+			case code := <-p.began:
+				p.Approve(code, user)
+			case <-p.t.Context().Done():
+				return
+			}
+		}
+	}()
+}
+
 // Deny refuses a login.
 func (p *Provider) Deny(userCode string) { p.decide(userCode, func(l *login) { l.denied = true }) }
 
