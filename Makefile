@@ -30,48 +30,79 @@ help: ## list the targets
 
 # --- building -------------------------------------------------------------------------------------------------------------
 
+# A step of the set-up says what it does and how long it takes; build/setup.json has the times, build/setup/STEP.log what it printed.
+STEP := deploy/setup/step.sh
+# steps: runs the targets $(1) side by side.
+steps = $(MAKE) --no-print-directory -j6 $(1)
+
 .PHONY: setup
 setup: ## install what building and hunting need
-	@deploy/setup/install.sh build
+	@$(STEP) packages deploy/setup/install.sh build
+
+.PHONY: compilers
+compilers:
+	@$(STEP) compilers deploy/setup/install.sh compilers
 
 .PHONY: setup-test
-setup-test: ## install what the tests and linters need, too
-	@deploy/setup/install.sh test
-	@deploy/vm/install.sh
-	@bpf/install.sh
+setup-test: packages-test ## install what the tests and linters need, too
+	@$(STEP) tools deploy/setup/install.sh test
+
+# One apt-get at a time.
+.PHONY: packages-test
+packages-test: compilers
+	@$(STEP) packages deploy/setup/install.sh packages
+	@$(STEP) vm deploy/vm/install.sh
+	@$(STEP) bpf bpf/install.sh
 
 .PHONY: build
-build: setup ## build everything: agent, workloads, misstep, what reads recordings
-	@$(MAKE) --no-print-directory agent workloads recording profilers misstep
+build: compilers ## build everything: agent, workloads, misstep, what reads recordings
+	@$(call steps,setup misstep agent-native java recordings)
+
+# What make hunt needs; a campaign of one's own may need what reads recordings, too.
+.PHONY: build-hunt
+build-hunt: compilers
+	@$(call steps,setup misstep agent-native java $(if $(filter-out campaigns/hunt.yaml,$(CAMPAIGN)),recordings))
 
 .PHONY: misstep
 misstep: ## build the binary build/bin/misstep
 	@mkdir -p $(BIN)
-	@go generate ./deploy/vm
-	@go build -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/misstep ./cmd/misstep
+	@$(STEP) misstep deploy/setup/misstep.sh $(BIN)/misstep $(VERSION)
 
 .PHONY: agent
-agent: ## build the validation agent into build/agent
-	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_BUILD_TYPE=RelWithDebInfo >$(BUILD)/agent-native.log || { cat $(BUILD)/agent-native.log; exit 1; }
-	@cmake --build $(BUILD)/agent-native -j2 --target misstep misstep_injector misstep_early >$(BUILD)/agent-native.log || { tail -n 40 $(BUILD)/agent-native.log; exit 1; }
-	@$(call newer,$(BUILD)/agent/misstep-agent.jar,agent/java) || $(MVN) -f agent/java/pom.xml -DskipTests package
+agent: agent-native agent-java ## build the validation agent into build/agent
+
+.PHONY: agent-native
+agent-native:
+	@$(STEP) agent deploy/setup/agent.sh $(BUILD)/agent-native 'misstep misstep_injector misstep_early' -DCMAKE_BUILD_TYPE=RelWithDebInfo
+
+.PHONY: agent-java
+agent-java:
+	@$(call newer,$(BUILD)/agent/misstep-agent.jar,agent/java) || $(STEP) agent-java $(MVN) -f agent/java/pom.xml -DskipTests package
+
+# One Maven at a time: what two download at once, one waits for.
+.PHONY: java recordings
+java:
+	@$(MAKE) --no-print-directory -j1 agent-java workloads
+recordings: java
+	@$(MAKE) --no-print-directory -j1 recording profilers
 
 .PHONY: agent-assert
 agent-assert: ## build the agent's library with assertions of its rules, and UBSan's, into build/agent-assert
-	@cmake -S agent/native -B $(BUILD)/agent-assert-native -DMISSTEP_ASSERT=ON -DMISSTEP_OUTPUT=$(BUILD)/agent-assert >$(BUILD)/agent-assert.log || { cat $(BUILD)/agent-assert.log; exit 1; }
-	@cmake --build $(BUILD)/agent-assert-native -j2 --target misstep >$(BUILD)/agent-assert.log || { tail -n 40 $(BUILD)/agent-assert.log; exit 1; }
+	@$(STEP) agent-assert deploy/setup/agent.sh $(BUILD)/agent-assert-native misstep -DMISSTEP_ASSERT=ON -DMISSTEP_OUTPUT=$(BUILD)/agent-assert
 
 .PHONY: workloads
 workloads: ## build the workloads into build/workloads
-	@$(call newer,$(BUILD)/workloads/.built,workloads) || { $(MVN) -f workloads/pom.xml -DskipTests package && touch $(BUILD)/workloads/.built; }
+	@$(call newer,$(BUILD)/workloads/.built,workloads) || \
+	  { $(STEP) workloads $(MVN) -f workloads/pom.xml -DskipTests package && touch $(BUILD)/workloads/.built; }
 
 .PHONY: recording
 recording: ## build the helper that reads JFR recordings into build/recording
-	@$(call newer,$(BUILD)/recording/misstep-recording.jar,runner/recording/java) || $(MVN) -f runner/recording/java/pom.xml -DskipTests package
+	@$(call newer,$(BUILD)/recording/misstep-recording.jar,runner/recording/java) || \
+	  $(STEP) recording $(MVN) -f runner/recording/java/pom.xml -DskipTests package
 
 .PHONY: profilers
 profilers: ## fetch the profilers that JDKs do not contain into build/profilers
-	@deploy/setup/profilers.sh
+	@$(STEP) profilers deploy/setup/profilers.sh
 
 # newer: succeeds if file $(1) is newer than every source below $(2).
 newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
@@ -80,10 +111,11 @@ newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/
 
 .PHONY: catalogue
 catalogue: build ## put at least two JDK builds and all workloads into the catalogue
-	@deploy/setup/catalogue.sh
+	@$(STEP) catalogue deploy/setup/catalogue.sh
 
 .PHONY: hunt
-hunt: catalogue ## hunt for about three minutes on this machine and write a bundle per finding
+hunt: build-hunt ## hunt for about three minutes on this machine and write a bundle per finding
+	@$(STEP) catalogue deploy/setup/catalogue.sh
 	@misstep hunt $(CAMPAIGN) --dir $(HUNT_DIR)
 
 .PHONY: screenshot
@@ -107,16 +139,26 @@ hunt-recordings: build ## hunt for five minutes in the recordings of JFR and asy
 # --- testing --------------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup-test ## run every test and linter; ends with "N passed, N failed, N skipped"
+test: compilers ## run every test and linter; ends with "N passed, N failed, N skipped"
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS)
-	@$(MAKE) --no-print-directory agent agent-assert workloads recording profilers misstep
-	@deploy/setup/catalogue.sh all
-	@for step in lint-proto lint-go lint-cpp lint-java lint-shell lint-prose; do \
-	  $(TALLY) run $$step $(RESULTS)/$$step.xml -- $(MAKE) --no-print-directory $$step || exit 1; done
-	@$(TALLY) run test-native $(RESULTS)/native/step.xml -- $(MAKE) --no-print-directory test-native
-	@$(TALLY) run test-java $(RESULTS)/java/step.xml -- $(MAKE) --no-print-directory test-java
+	@$(call steps,setup-test agent-native agent-assert recordings catalogue-all)
+	@$(call steps,-Otarget $(LINTERS:%=tally-%) tally-test-native tally-test-java)
 	@$(TALLY) run test-go $(RESULTS)/go/step.xml -- $(MAKE) --no-print-directory test-go
 	@$(TALLY) sum $(RESULTS)
+
+.PHONY: catalogue-all
+catalogue-all: packages-test misstep java
+	@$(STEP) catalogue deploy/setup/catalogue.sh all
+
+# tally-STEP: runs a linter or a kind of tests, whose success counts as a test.
+tally-%:
+	@MAKEFLAGS= $(TALLY) run $* $(RESULTS)/$*/step.xml -- $(MAKE) --no-print-directory $*
+
+.PHONY: test-fast
+test-fast: setup-test ## run what a change touches: its packages, and without JVMs and machines those that import them (BASE=main)
+	@go run ./internal/touched $(or $(BASE),main) >$(BUILD)/touched.txt
+	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails -- -timeout 30m -vet=off $$(sed -n 's/^changed //p' $(BUILD)/touched.txt) internal/touched
+	@gotestsum --format pkgname-and-test-fails -- -short -timeout 30m -vet=off $$(sed -n 's/^imports //p' $(BUILD)/touched.txt) internal/touched
 
 # The packages that take longest begin first, so that none of them is left for the end, when it would run alone. lint-go vets.
 LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmtest ./internal/doctest
@@ -172,8 +214,9 @@ chaos: bench-chaos ## campaigns while coordinators, runners, database, network, 
 
 # --- linting --------------------------------------------------------------------------------------------------------------
 
+LINTERS := lint-go lint-cpp lint-proto lint-java lint-shell lint-prose
 .PHONY: lint
-lint: setup-test lint-proto lint-go lint-cpp lint-java lint-shell lint-prose ## run all linters
+lint: setup-test $(LINTERS) ## run all linters
 
 .PHONY: lint-proto
 lint-proto: ## buf lint, breaking changes against proto/released.binpb, generated code up to date
@@ -203,8 +246,8 @@ lint-go: ## golangci-lint, and that go.mod is tidy
 .PHONY: lint-cpp
 lint-cpp: ## clang-format on C and C++, clang-tidy and thread safety analysis on the agent
 	@clang-format-19 --dry-run --Werror $(C_SOURCES)
-	@cmake -S agent/native -B $(BUILD)/agent-native -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
-	@deploy/setup/tidy.sh $(BUILD)/agent-native 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
+	@cmake -S agent/native -B $(BUILD)/agent-tidy -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMISSTEP_UNITY=OFF >/dev/null
+	@deploy/setup/tidy.sh $(BUILD)/agent-tidy 2>$(BUILD)/clang-tidy.log || { cat $(BUILD)/clang-tidy.log; exit 1; }
 
 .PHONY: lint-java
 lint-java: ## google-java-format on all Java sources

@@ -2,10 +2,12 @@
 # Installs what building, hunting and testing need and this machine lacks: Debian packages, a Go toolchain, a JDK, and the
 # development tools pinned in internal/tools. Safe to run again; does nothing if nothing is missing.
 #
-# Usage: deploy/setup/install.sh build|fleet|test
+# Usage: deploy/setup/install.sh compilers|build|fleet|packages|test
+#   compilers: returns at once if all that compiles is there, although something of build may be missing: make hunt installs that
+#   while it compiles. packages: of test what Debian has, without the tools that are built.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-what=${1:?usage: deploy/setup/install.sh build|fleet|test}
+what=${1:?usage: deploy/setup/install.sh compilers|build|fleet|packages|test}
 tools=$PWD/build/tools
 mkdir -p "$tools"
 
@@ -23,16 +25,19 @@ need 'command -v git' git
 need 'command -v g++' g++
 need 'command -v cmake' cmake
 need 'command -v make' make
-need 'command -v patchelf' patchelf
-need 'command -v gdb' gdb
 need 'command -v javac' openjdk-17-jdk-headless
 need 'command -v mvn' maven
 need 'command -v go || test -x build/tools/go/bin/go' golang-go
-if [ "$what" != build ]; then
+if [ "$what" != compilers ] || [ ${#missing[@]} -gt 0 ]; then # one run of apt-get is quicker than two
+  need 'command -v patchelf' patchelf
+  need 'command -v gdb' gdb
+fi
+case $what in fleet | packages | test)
   need 'ls /usr/lib/postgresql/*/bin/postgres' postgresql
   need 'command -v ip' iproute2
-fi
-if [ "$what" = test ]; then
+  ;;
+esac
+case $what in packages | test)
   need 'command -v node' nodejs
   need 'command -v npm' npm
   need 'command -v shellcheck' shellcheck
@@ -42,7 +47,8 @@ if [ "$what" = test ]; then
   need 'command -v jtreg' jtreg7
   need 'command -v ccache' ccache
   need 'command -v chromium' chromium
-fi
+  ;;
+esac
 if [ ${#missing[@]} -gt 0 ]; then
   command -v apt-get >/dev/null || {
     say "this machine has no apt-get; install by hand: ${missing[*]}"
@@ -90,7 +96,7 @@ if [ ! -x "$tools/go/bin/go" ]; then
 fi
 [ ! -x "$tools/go/bin/go" ] || PATH=$tools/go/bin:$PATH
 
-if [ "$what" != build ]; then
+if [ "$what" = fleet ] || [ "$what" = test ]; then
   # Tools pinned by the modules below internal/tools; cached outside of build/, since some take minutes to build.
   pinned() { # pinned MODULE WHAT [CGO_ENABLED]: builds the tools of a module once, and copies them
     local stamp cache module=$1 name=${1#internal/tools}

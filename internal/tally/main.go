@@ -1,8 +1,8 @@
 // Command tally sums up the results of all test tools in one closing line. It reads them as JUnit XML.
 //
 //	tally run NAME FILE.xml -- COMMAND…   runs a command and writes its success as a test result
-//	tally sum DIR                         prints failures, skips and the slowest tests of DIR/**/*.xml and "N passed, N failed,
-//	                                      N skipped"
+//	tally sum DIR                         prints failures, skips, and the slowest tests and packages of DIR/**/*.xml and
+//	                                      "N passed, N failed, N skipped"
 package main
 
 import (
@@ -42,8 +42,10 @@ func run(args []string, stdout, stderr io.Writer) error {
 
 // suites is the root of a JUnit file, or a single suite: tools write either.
 type suites struct {
-	Suites []suites   `xml:"testsuite"`
-	Cases  []testCase `xml:"testcase"`
+	Name    string     `xml:"name,attr"`
+	Seconds string     `xml:"time,attr"`
+	Suites  []suites   `xml:"testsuite"`
+	Cases   []testCase `xml:"testcase"`
 }
 
 type testCase struct {
@@ -101,26 +103,34 @@ func record(name, file string, command []string, stdout, stderr io.Writer) error
 
 type totals struct {
 	passed, failed, skipped int
-	slow                    []timed
+	// slow are tests, and packages as sums, that took a while.
+	slow, packages []timed
 }
 
-// timed is a test that took a while; a test with subtests counts theirs.
+// timed is what took a while; a test with subtests counts theirs.
 type timed struct {
 	seconds float64
 	name    string
 }
 
-// Of tests that took at least slowSeconds the slowest are printed, mostSlow at most.
+// Of tests and packages that took at least slowSeconds the slowest are printed, mostSlow of each at most.
 const (
 	slowSeconds = 10
 	mostSlow    = 40
 )
 
-// printSlow prints where the time went.
-func (t *totals) printSlow(stdout io.Writer) {
-	slices.SortStableFunc(t.slow, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
-	for _, s := range t.slow[:min(len(t.slow), mostSlow)] {
-		fmt.Fprintf(stdout, "TOOK    %6.1f s  %s\n", s.seconds, s.name)
+// keepSlow adds what took, in the attribute's seconds, long enough to be printed.
+func keepSlow(slow []timed, seconds, name string) []timed {
+	if s, err := strconv.ParseFloat(seconds, 64); err == nil && s >= slowSeconds {
+		return append(slow, timed{s, name})
+	}
+	return slow
+}
+
+func printSlow(stdout io.Writer, word string, slow []timed) {
+	slices.SortStableFunc(slow, func(a, b timed) int { return cmp.Compare(b.seconds, a.seconds) })
+	for _, s := range slow[:min(len(slow), mostSlow)] {
+		fmt.Fprintf(stdout, "%-7s %6.1f s  %s\n", word, s.seconds, s.name)
 	}
 }
 
@@ -144,7 +154,8 @@ func sum(dir string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all.printSlow(stdout)
+	printSlow(stdout, "TOOK", all.slow)
+	printSlow(stdout, "PACKAGE", all.packages)
 	fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, all.skipped)
 	switch {
 	case all.failed > 0:
@@ -156,11 +167,12 @@ func sum(dir string, stdout io.Writer) error {
 }
 
 func (t *totals) add(s suites, stdout io.Writer) {
+	if len(s.Cases) > 1 { // not a step, which is its own test
+		t.packages = keepSlow(t.packages, s.Seconds, s.Name)
+	}
 	for _, c := range s.Cases {
 		name := c.Class + " " + c.Name
-		if seconds, err := strconv.ParseFloat(c.Seconds, 64); err == nil && seconds >= slowSeconds {
-			t.slow = append(t.slow, timed{seconds, name})
-		}
+		t.slow = keepSlow(t.slow, c.Seconds, name)
 		switch {
 		case c.Failure != nil:
 			t.failed++

@@ -27,13 +27,13 @@ func TestSumCountsEveryShape(t *testing.T) {
 
 func TestSumNamesTheSlowest(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.xml"), []byte(`<testsuite>
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.xml"), []byte(`<testsuite name="pkg/a" time="330.5">
 <testcase classname="a" name="quick" time="9.9"/><testcase classname="a" name="slow" time="10.000000"/>
 <testcase classname="a" name="failed" time="307.27"><failure message="Failed"/></testcase>
 <testcase classname="a" name="without"/></testsuite>`), 0o600))
 	var out bytes.Buffer
 	require.Error(t, sum(dir, &out))
-	require.Contains(t, out.String(), "\nTOOK     307.3 s  a failed\nTOOK      10.0 s  a slow\n3 passed, 1 failed, 0 skipped\n")
+	require.Contains(t, out.String(), "\nTOOK     307.3 s  a failed\nTOOK      10.0 s  a slow\nPACKAGE  330.5 s  pkg/a\n3 passed, 1 failed, 0 skipped\n")
 }
 
 func TestSumOfNothingIsAnError(t *testing.T) {

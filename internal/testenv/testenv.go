@@ -19,6 +19,7 @@ func Root() string {
 // Agent returns the folder of the built agent artefacts.
 func Agent(t testing.TB) string {
 	t.Helper()
+	skipShort(t)
 	dir := filepath.Join(Root(), "build", "agent")
 	for _, name := range []string{"libmisstep.so", "misstep-agent.jar"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -28,10 +29,19 @@ func Agent(t testing.TB) string {
 	return dir
 }
 
+// skipShort leaves a test out of make test-fast, which runs it only if its package has changed.
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: no JVM is started")
+	}
+}
+
 // Home returns the folder of the catalogue that `make test` fills: jdk17, jdk25, the other JDKs that could be obtained, and the
 // built workloads. Tests must not write to it.
 func Home(t testing.TB) string {
 	t.Helper()
+	skipShort(t)
 	dir := os.Getenv("MISSTEP_HOME")
 	if dir == "" {
 		dir = filepath.Join(Root(), "build", "home")
