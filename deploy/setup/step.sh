@@ -4,7 +4,7 @@
 #
 # Usage: deploy/setup/step.sh NAME COMMAND...
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 name=${1:?usage: deploy/setup/step.sh NAME COMMAND...}
 shift
 mkdir -p build/setup
