@@ -133,10 +133,6 @@ func (m match) matches(s *misstepv1.Signature) bool {
 	return true
 }
 
-func glob(pattern string) *regexp.Regexp {
-	return regexp.MustCompile(`^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
-}
-
 // Version of a JDK: feature, interim and update, e.g. {17, 0, 15}; JDK 8u422 is {8, 0, 422}.
 type Version [3]int
 

@@ -141,10 +141,11 @@ func Warnings(p *misstepv1.KnownBug) []string {
 	return out
 }
 
-var labels = strings.NewReplacer("frame: ", "", "walker: ", "", "thread: ", "", "operation: ", "", "*", "", " ", "")
+var labels = strings.NewReplacer("frame: ", "", "walker: ", "", "thread: ", "", "operation: ", "", "*", "", " ", "", stub, "")
 
-// literals counts the literal characters of patterns, without those that every part of that kind has.
-func literals(parts []string) int { return len(labels.Replace(strings.Join(parts, ""))) }
+// literals counts the literal characters of patterns, without those that every part of that kind has; of a choice those of the
+// shortest text.
+func literals(parts []string) int { return len(labels.Replace(narrowest(strings.Join(parts, "")))) }
 
 // Proto returns the entry as a message, without the time when it was added.
 func (b Bug) Proto() *misstepv1.KnownBug {

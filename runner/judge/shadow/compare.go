@@ -64,6 +64,8 @@ type sample struct {
 	later, biased bool
 	// state is what the signal hit (agent.TapCall.TopState), code the compiled method; empty where that is not known or none.
 	state, code string
+	// stranger is the name of a thread that never runs Java; empty for all others.
+	stranger string
 	// carrier says that virtual threads were mounted on the thread.
 	carrier bool
 	// bottom says that the outermost frame is one at which a trace of this thread that matched ended, or that none has matched.
@@ -81,6 +83,9 @@ type verdict struct {
 
 // compare holds a trace against the shadow.
 func compare(s *sample) verdict {
+	if s.stranger != "" {
+		return strange(s)
+	}
 	if s.cut {
 		return compareCut(s)
 	}

@@ -43,6 +43,7 @@ type Judge struct {
 	methods *methods
 	count   *misstepv1.CheckCount
 	seen    map[string]*misstepv1.Mismatch
+	strangers
 }
 
 // New returns a judge that has seen nothing.

@@ -8,6 +8,7 @@ import (
 // samples finds for each event its call, and what is to be compared.
 func (j *Judge) samples() []judged {
 	matched := j.taken.Match()
+	j.strangers = strangersOf(j.in.Tap, j.taken.Events)
 	out := make([]judged, len(matched))
 	for i, e := range j.taken.Events {
 		switch {
@@ -26,14 +27,14 @@ func (j *Judge) samples() []judged {
 func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 	stop := func(v verdict) judged { return judged{call: c, verdict: v} }
 	switch {
-	case !c.Shadow:
+	case !c.Shadow && !j.strangers[c.TID]:
 		return stop(verdict{void: voidShadow})
 	case e.Failed == recording.True || e.Stack == nil || len(e.Stack.Frames) == 0:
 		return stop(verdict{unwalkable: true, code: noFrame})
 	case c.Overflow || int(c.Depth) != len(c.Entries):
 		return stop(verdict{void: voidDepth})
 	}
-	if code, gaveUp := j.gaveUp(e.Stack); gaveUp {
+	if code, gaveUp := j.gaveUp(e.Stack); gaveUp && (c.Shadow || code != notJava) {
 		return stop(verdict{unwalkable: true, code: code})
 	}
 	s := &sample{
@@ -43,6 +44,9 @@ func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 		later:  j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
 		biased: e.Biased == recording.True, state: c.TopState, code: j.in.Tap.Methods[c.Compiled],
 	}
+	if !c.Shadow {
+		s.stranger = e.Thread.Name
+	}
 	for _, id := range c.Entries {
 		k := j.methods.ofID[id]
 		if k == 0 {
@@ -50,20 +54,26 @@ func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 		}
 		s.shadow = append(s.shadow, k)
 	}
-	for i := len(e.Stack.Frames) - 1; i >= 0; i-- {
-		f := &e.Stack.Frames[i]
+	s.stack = j.javaFrames(e.Stack)
+	return judged{sample: s, call: c}
+}
+
+// javaFrames returns the frames of methods, outermost first.
+func (j *Judge) javaFrames(stack *recording.Stack) (frames []frame) {
+	for i := len(stack.Frames) - 1; i >= 0; i-- {
+		f := &stack.Frames[i]
 		if j.in.Source == AsyncProfiler && stale(f) {
-			s.stack = append(s.stack, frame{bci: f.BCI, kind: f.Kind})
+			frames = append(frames, frame{bci: f.BCI, kind: f.Kind})
 			continue
 		}
 		if j.in.Source == AsyncProfiler && pseudo(f.Kind) {
 			continue
 		}
-		s.stack = append(s.stack, frame{
+		frames = append(frames, frame{
 			method: j.methods.of(f.Method), bci: f.BCI, kind: f.Kind, raw: f.Method, unplaced: j.unplaced(f),
 		})
 	}
-	return judged{sample: s, call: c}
+	return frames
 }
 
 // rootOf is the name of the outermost method of a stack.
