@@ -232,7 +232,7 @@ proto: ## generate the Go code of the .proto files
 
 .PHONY: reference
 reference: ## generate docs/reference from the command line, the messages and the catalogue of checks
-	@go test ./internal/reference ./internal/doctest ./coordinator/access ./coordinator/triage ./app/observe ./cmd/misstep -run TestReferenceOf -count 1 -update
+	@go test ./internal/reference ./internal/doctest ./coordinator/access ./triage ./app/observe ./cmd/misstep -run TestReferenceOf -count 1 -update
 
 .PHONY: proto-release
 proto-release: ## record the messages as released: later changes must stay compatible with them

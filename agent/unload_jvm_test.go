@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // oldMiddleNew returns the JDKs 8, 17 and 25 of the catalogue.

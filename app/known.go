@@ -1,9 +1,9 @@
 package app
 
 import (
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // KnownAs returns the catalogue's label of a mismatch on a JDK, e.g. "JDK-8303444"; empty if it is not a known bug.

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // joinCut merges crashes of which only the beginning of a report is known with the one finding that completes them: the new finding

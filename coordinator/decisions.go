@@ -13,10 +13,10 @@ import (
 
 	"misstep/coordinator/access"
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 const (

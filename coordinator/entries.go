@@ -9,10 +9,10 @@ import (
 	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/scoped"
-	"misstep/coordinator/triage"
 	"misstep/coordinator/visibility"
 	"misstep/corpus/index"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // discreet is a corpus whose index does not name the bundles of findings that are hidden from whoever asks.

@@ -12,9 +12,9 @@ import (
 
 	"misstep/coordinator/access"
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // hit adds a trial that showed a signature to its finding, and creates the finding when it is new.

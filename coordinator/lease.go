@@ -17,9 +17,9 @@ import (
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/scoped"
-	"misstep/coordinator/triage"
 	"misstep/internal/logctx"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Synchronize implements the LeaseService.

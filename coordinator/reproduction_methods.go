@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // maxMethods bounds the methods of a finding's stacks, which are the first candidates for instrumentation.

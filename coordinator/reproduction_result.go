@@ -6,9 +6,9 @@ import (
 
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 const (

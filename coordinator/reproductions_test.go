@@ -22,9 +22,9 @@ import (
 	"misstep/coordinator/reproduce/reproducetest"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // lab is a coordinator with a runner that draws the outcomes of a model; the recipe alone decides an outcome.

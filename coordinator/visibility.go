@@ -13,10 +13,10 @@ import (
 	"misstep/coordinator/access"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/scoped"
-	"misstep/coordinator/triage"
 	"misstep/coordinator/view"
 	"misstep/coordinator/visibility"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 const (

@@ -17,11 +17,11 @@ import (
 	"misstep/app/local"
 	"misstep/app/station"
 	"misstep/bundle"
-	"misstep/coordinator/triage"
 	"misstep/deploy/vm"
 	"misstep/internal/atomicfile"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
+	"misstep/triage"
 )
 
 // Writer writes bundles of a coordinator's findings.

@@ -3,9 +3,9 @@ package check
 import (
 	"slices"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // grown is a bug while its findings are added.

@@ -18,12 +18,12 @@ import (
 	"misstep/agent"
 	"misstep/app/bundles"
 	"misstep/bundle"
-	"misstep/coordinator/triage"
 	"misstep/corpus/memory"
 	"misstep/corpus/tree"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
+	"misstep/triage"
 	"misstep/workloads"
 )
 

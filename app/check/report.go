@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"misstep/agent"
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
+	"misstep/triage"
 )
 
 // Report is what was found in one JVM.

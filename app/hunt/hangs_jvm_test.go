@@ -12,12 +12,12 @@ import (
 	"misstep/app/local"
 	"misstep/app/submission"
 	"misstep/coordinator/campaign"
-	"misstep/coordinator/triage"
 	"misstep/corpus/memory"
 	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 	"misstep/workloads"
 )
 

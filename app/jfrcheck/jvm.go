@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/recording"
+	"misstep/triage"
 )
 
 // jvmVersion returns what the JVM of a recording calls itself, as -Xinternalversion does, if a setting is that; empty otherwise.

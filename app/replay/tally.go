@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // Shows returns a predicate that reports whether a hit is the finding's: of its own signature, of a finding merged into it, or,

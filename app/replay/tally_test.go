@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/coordinator/retest"
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/sim"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // A JVM that does not start, for a flag that its build does not know, never makes a finding "fixed".

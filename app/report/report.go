@@ -8,9 +8,9 @@ import (
 	"io"
 	"slices"
 
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Answer is what one report is. A file has several if it has several reports that differ, or a thread dump with several deadlocks.

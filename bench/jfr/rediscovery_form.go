@@ -7,12 +7,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/agent"
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/judge/shadow"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // outcome of a walk.

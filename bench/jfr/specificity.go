@@ -11,12 +11,12 @@ import (
 	"misstep/app/local"
 	"misstep/bench"
 	"misstep/bench/trial"
-	"misstep/coordinator/triage"
 	"misstep/internal/home"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // The part specificity runs trials without faults, as misstep run does, and counts the verdicts of all checks of recordings.

@@ -14,12 +14,12 @@ import (
 	"misstep/agent"
 	"misstep/bench"
 	"misstep/bench/trial"
-	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
 	"misstep/internal/hserr"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage"
 )
 
 // calibrationSeeds is the number of independent searches for each bug.

@@ -13,13 +13,13 @@ import (
 	"misstep/agent"
 	"misstep/bench"
 	"misstep/bench/trial"
-	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
 	"misstep/internal/hserr"
 	"misstep/internal/interval"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/schedule"
+	"misstep/triage"
 )
 
 // perturbedTime is how long a trial with a perturbation may take, its JVM's start included.

@@ -12,13 +12,13 @@ import (
 	"misstep/agent"
 	"misstep/bench"
 	"misstep/bench/trial"
-	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/interval"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage"
 )
 
 // sensitivityGoal is the share of visible faults that must be detected, in per cent.

@@ -21,13 +21,13 @@ import (
 	"misstep/agent"
 	"misstep/bench"
 	"misstep/bench/trial"
-	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
 	"misstep/deploy/jdk/preset"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/signature"
+	"misstep/triage"
 	"misstep/workloads"
 )
 

@@ -25,7 +25,6 @@ import (
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
-	"misstep/coordinator/triage"
 	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/home"
@@ -35,6 +34,7 @@ import (
 	"misstep/runner/jvm"
 	"misstep/runner/perturb"
 	"misstep/signature"
+	"misstep/triage"
 	"misstep/workloads"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"misstep/bench"
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
+	"misstep/triage"
 )
 
 // forkCount counts the forks of a sample of jcstress under a strategy.

@@ -16,13 +16,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/bench/trial"
-	"misstep/coordinator/triage/triagetest"
 	"misstep/deploy/jdk"
 	"misstep/internal/faults"
 	"misstep/internal/home"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
+	"misstep/triage/triagetest"
 	"misstep/workloads"
 )
 

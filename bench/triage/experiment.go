@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"misstep/coordinator/triage/triagetest"
 	"misstep/internal/faults"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage/triagetest"
 )
 
 // experiment plants one cause. Each of its trials is one JVM.

@@ -5,10 +5,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/triage/triagetest"
 	"misstep/internal/faults"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage/triagetest"
 )
 
 // mostKept bounds the mismatches kept of a trial, the most frequent ones: a cause with a hundred places must not outweigh all

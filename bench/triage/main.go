@@ -4,7 +4,7 @@
 //
 // The outcomes are kept in build/bench/triage.outcomes.jsonl: a later run resumes from there, and with ROUNDS=0 it makes no trials
 // and only measures, which takes a second. SAMPLE=FILE writes a sample of them that is small enough to be committed: the test of
-// coordinator/triage checks precision and recall with one. ONLY=TEXT makes only the trials of labels that contain TEXT.
+// triage checks precision and recall with one. ONLY=TEXT makes only the trials of labels that contain TEXT.
 //
 // Half of the budget goes to reports: error files and thread dumps that real JVMs write of planted crashes and hangs (package
 // bench/triage/reports). They are kept in build/bench/triage.reports.jsonl and measured together with those in the repository,
@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"misstep/bench"
-	"misstep/coordinator/triage/triagetest"
+	"misstep/triage/triagetest"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/bench"
-	"misstep/coordinator/triage/triagetest"
+	"misstep/triage/triagetest"
 )
 
 // seed is the seed of the bootstrap.

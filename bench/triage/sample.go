@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/bench"
-	"misstep/coordinator/triage/triagetest"
+	"misstep/triage/triagetest"
 )
 
 // Bounds of a sample that is small enough to be committed.

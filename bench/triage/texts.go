@@ -11,13 +11,13 @@ import (
 
 	"misstep/bench"
 	"misstep/bench/triage/reports"
-	"misstep/coordinator/triage/triagetest"
 	"misstep/deploy/jdk"
 	"misstep/internal/home"
+	"misstep/triage/triagetest"
 )
 
 // committed are the reports that are in the repository.
-const committed = "coordinator/triage/triagetest/testdata/reports.jsonl.gz"
+const committed = "triage/triagetest/testdata/reports.jsonl.gz"
 
 // makeReports makes the reports that are not in the store, and returns those of the store and of the repository.
 func makeReports(ctx context.Context, many int, until time.Time) ([]triagetest.Report, error) {

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/bundle"
-	"misstep/coordinator/triage"
-	"misstep/coordinator/triage/triagetest"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
+	"misstep/triage/triagetest"
 )
 
 // record is a mismatch as agent/native/src/record.cpp writes it, as far as a bundle's script looks.
@@ -33,7 +33,7 @@ func record(m *misstepv1.Mismatch) string {
 // A record that shows a finding is a hit for its bundle's script, whatever the finding; most records of other findings with its
 // check and kind are none.
 func TestABundlesScriptHitsWhatShowsItsFinding(t *testing.T) {
-	all, err := triagetest.Open("../../coordinator/triage/triagetest/testdata/labelled.jsonl.gz")
+	all, err := triagetest.Open("../../triage/triagetest/testdata/labelled.jsonl.gz")
 	require.NoError(t, err)
 	records, wanted := map[string][]string{}, map[string]bundle.Expect{} // by finding
 	for _, labelled := range all {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"misstep/coordinator/triage"
+	"misstep/triage"
 )
 
 type findingsExplain struct {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"misstep/coordinator/triage"
+	"misstep/triage"
 )
 
 func TestRenderExplanation(t *testing.T) {

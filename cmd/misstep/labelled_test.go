@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"misstep/app/report"
-	"misstep/coordinator/triage"
+	"misstep/triage"
 )
 
 func TestLabelled(t *testing.T) {

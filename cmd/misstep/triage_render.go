@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"misstep/app/report"
-	"misstep/coordinator/triage"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // renderAnswers prints what each report is, the most important first, within the width of the terminal.

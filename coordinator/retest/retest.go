@@ -7,9 +7,9 @@ package retest
 import (
 	"math"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Count is a number of hits and of tries; void tries are not counted.

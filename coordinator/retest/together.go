@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"misstep/coordinator/triage"
+	"misstep/triage"
 )
 
 // Result is a retest of one finding on one build.

@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Groups are the stored findings, one for each signature, grouped by the users' decisions about which of them are the same.

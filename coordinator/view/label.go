@@ -7,9 +7,9 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // label is which known bug a finding is. It follows from its signatures, the JDKs that showed it and the catalogues, and is shared:

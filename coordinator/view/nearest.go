@@ -4,8 +4,8 @@ import (
 	"sync"
 
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // features keeps what findings are compared by; it is safe for concurrent use.

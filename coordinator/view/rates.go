@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"misstep/coordinator/rates"
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // addRates fills in the history, and hits and trials of the combinations that the finding's campaigns tried, including those

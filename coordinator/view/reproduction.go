@@ -7,10 +7,10 @@ import (
 
 	"misstep/coordinator/reproduce"
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // Reproductions lists the reproductions of a finding and of those merged with it, or all when finding is empty, newest first.

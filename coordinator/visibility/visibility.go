@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Hidden reports whether a finding is hidden from most of its project: it is private, or under an embargo that has not ended.

@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"misstep/coordinator/triage"
 	"misstep/coordinator/visibility"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 const (

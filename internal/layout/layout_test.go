@@ -28,6 +28,7 @@ var house = [][]string{
 	{"corpus"},
 	{"catalogue"},
 	{"agent", "bpf", "bundle", "deploy", "known", "workloads"},
+	{"triage"},
 	{"coordinator", "runner"},
 	{"app"},
 	{"bench", "cmd"},

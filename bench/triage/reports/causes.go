@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"misstep/coordinator/triage/triagetest"
+	"misstep/triage/triagetest"
 )
 
 // cause is one planted bug.

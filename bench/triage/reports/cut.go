@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"slices"
 
-	"misstep/coordinator/triage/triagetest"
+	"misstep/triage/triagetest"
 )
 
 // withCuts returns a run's report, and one that was cut where a full disk or an impatient user might have: at a random place behind

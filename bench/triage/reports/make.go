@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"misstep/bench"
-	"misstep/coordinator/triage/triagetest"
 	"misstep/deploy/jdk"
+	"misstep/triage/triagetest"
 )
 
 const (

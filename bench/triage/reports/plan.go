@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"misstep/coordinator/triage/triagetest"
 	"misstep/deploy/jdk"
+	"misstep/triage/triagetest"
 )
 
 // Tools that print threads.

@@ -7,9 +7,9 @@ import (
 
 	"misstep/coordinator/rates"
 	"misstep/coordinator/store"
-	"misstep/coordinator/triage"
 	"misstep/coordinator/visibility"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Seen is a transaction in a project as somebody sees it from whom findings are hidden (see package visibility). A finding that is

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/threaddump"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
-const dumps = "../../internal/threaddump/testdata"
+const dumps = "../internal/threaddump/testdata"
 
 // dumpText returns a thread dump of a JVM, which internal/threaddump has as a sample.
 func dumpText(t testing.TB, name string) string {

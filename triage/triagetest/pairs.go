@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
+	"misstep/triage"
 )
 
 // Identified is a report with what triage made of it.

@@ -12,15 +12,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/hserr"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // realFiles returns the error files of the JVMs of 8 to 28 that package hserr is tested with, by name.
 func realFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	names, err := filepath.Glob("../../internal/hserr/testdata/*.log")
+	names, err := filepath.Glob("../internal/hserr/testdata/*.log")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
 	files := map[string][]byte{}

@@ -3,8 +3,8 @@ package triage_test
 import (
 	"testing"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // A deep recursion of one hidden class, cut off: every frame of the reference may be the one at which the walk ends. It

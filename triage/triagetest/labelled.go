@@ -14,9 +14,9 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // Kinds of labelled trials. A trial of KindNothing showed nothing that could be a finding, only a failure of the machine or the

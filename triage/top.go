@@ -3,10 +3,10 @@ package triage
 import (
 	"cmp"
 
-	"misstep/coordinator/triage/stage"
-	"misstep/coordinator/triage/x86"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage/stage"
+	"misstep/triage/x86"
 )
 
 // The numbers of frames that may be right in a walk that went wrong at the top.

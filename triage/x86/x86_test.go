@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage/stage"
+	"misstep/triage/stage"
 )
 
 // One moment for each rule. More, as real JVMs gave them, are in the transcripts of triage.

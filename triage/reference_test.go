@@ -44,5 +44,5 @@ func TestReferenceOfTriage(t *testing.T) {
 	e := explainFailure(nil, nil)
 	fmt.Fprintf(&b, "\n## Failures of workloads (`failure`)\n\nThose of recipes with `failure_findings`.\n\n"+
 		"| | rule | why |\n|---|---|---|\n| 1 | `%s` | %s |\n", strings.TrimPrefix(e.Rule, signature.KindFailure+"/"), reference.Cell(e.Reason))
-	reference.Hold(t, "../..", "triage.md", b.String())
+	reference.Hold(t, "..", "triage.md", b.String())
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 func factsOf(t *testing.T, e triage.Explanation) map[string]any {

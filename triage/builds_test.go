@@ -7,15 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/hserr"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // The same crash in a release and in a fastdebug build is one finding.
 func TestReleaseAndFastdebugAreOne(t *testing.T) {
 	of := func(file string) *misstepv1.Signature {
-		f, err := os.Open("../../internal/hserr/testdata/" + file)
+		f, err := os.Open("../internal/hserr/testdata/" + file)
 		require.NoError(t, err)
 		defer f.Close()
 		report, err := hserr.Parse(f)

@@ -1,6 +1,6 @@
 package x86
 
-import "misstep/coordinator/triage/stage"
+import "misstep/triage/stage"
 
 // mostSaved registers are pushed before C code makes room for its variables: those that the callee saves.
 const mostSaved = 6

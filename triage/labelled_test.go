@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage/triagetest"
+	"misstep/triage/triagetest"
 )
 
 // What the sample reached when it was taken (docs/figures/0010-triage.md); raise these when a change reaches more.

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // The files in testdata hold observations in short form and their signatures; -rewrite updates them. A changed signature turns old

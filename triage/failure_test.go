@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // A failure shows a finding only where its recipe asks for it, and the same words are the same finding whatever the round and the

@@ -1,8 +1,8 @@
 package triage
 
 import (
-	"misstep/coordinator/triage/stage"
 	"misstep/signature"
+	"misstep/triage/stage"
 )
 
 // cutByTop is for a bracket's walk that ends early because of where the signal hit.

@@ -2,7 +2,7 @@
 // stubs and C compilers emit them. All functions are pure functions of bytes; each file lists what differs by JDK.
 package x86
 
-import "misstep/coordinator/triage/stage"
+import "misstep/triage/stage"
 
 // rule is one way to recognise a stage; the first that matches a moment decides.
 type rule struct {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/interval"
+	"misstep/triage"
 )
 
 // Values of R's fisher.test(matrix(c(a, n-a, b, m-b), 2))$p.value.

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"misstep/coordinator/triage"
 	"misstep/internal/hserr"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // report writes an error file as HotSpot does. Frames are separated by "; ", the native ones from the Java ones by " | ".
