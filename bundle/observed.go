@@ -168,7 +168,7 @@ func codeLines(lines []string) []string {
 func chooseMismatch(o *misstepv1.Outcome, e Expect) *misstepv1.Mismatch {
 	var best *misstepv1.Mismatch
 	length := func(m *misstepv1.Mismatch) int {
-		return len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
+		return m.GetReference().Depth() + m.GetSuspect().Depth()
 	}
 	fits := func(m *misstepv1.Mismatch) bool {
 		not := e.Like
@@ -201,7 +201,7 @@ func mentions(m *misstepv1.Mismatch, texts []string) bool {
 func isShadow(t *misstepv1.Trace) bool { return t.GetSource() == "shadow" }
 
 func kindText(m *misstepv1.Mismatch) string {
-	reference, suspect := len(m.GetReference().GetFrames()), len(m.GetSuspect().GetFrames())
+	reference, suspect := m.GetReference().Depth(), m.GetSuspect().Depth()
 	name := sourceName(m.GetSuspect())
 	switch m.GetKind() {
 	case "truncated":

@@ -37,7 +37,7 @@ type Row struct {
 // Rows aligns two stacks, reference and suspect, top first, and returns their titles and one row for each frame; equal ones far
 // from a difference are left out of long stacks.
 func Rows(reference, suspect *misstepv1.Trace) (title Row, rows []Row) {
-	rows = shorten(align(side{clip(reference.GetFrames()), placed(reference)}, side{clip(suspect.GetFrames()), placed(suspect)}))
+	rows = shorten(align(side{clip(reference.Shown()), placed(reference)}, side{clip(suspect.Shown()), placed(suspect)}))
 	return Row{traceTitle(reference), traceTitle(suspect), ' '}, rows
 }
 
@@ -62,7 +62,7 @@ func traceTitle(t *misstepv1.Trace) string {
 	if t.GetSampler() != "" {
 		name += " " + code(t.GetSampler())
 	}
-	return fmt.Sprintf("%s, %d frames", name, len(t.GetFrames()))
+	return fmt.Sprintf("%s, %d frames", name, t.Depth())
 }
 
 func pad(s string, width int) string {

@@ -13,6 +13,7 @@ import (
 
 	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/triage"
 )
 
 // Bounds of what a runner may report. They are far above what a correct runner reports, and keep a broken one from filling the
@@ -24,7 +25,6 @@ const (
 	maxCapabilities  = 64
 	maxProgressBytes = 256 << 10
 	maxOutcomeBytes  = 32 << 20
-	maxMismatches    = 256
 	maxFrames        = 1 << 14
 	maxStack         = 1 << 10 // words of a mismatch's stack
 	maxCode          = 1 << 10 // bytes of machine code at one place; the agent keeps up to 256
@@ -97,7 +97,7 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		n, max int
 	}{
 		{"checks", len(o.GetChecks()), maxChecks},
-		{"mismatches", len(o.GetMismatches()), maxMismatches},
+		{"mismatches", len(o.GetMismatches()), triage.MaxMismatches},
 		{"pieces of evidence", len(o.GetEvidence()), maxEvidence},
 		{"hung threads", len(o.GetHang().GetThreads()), maxThreads},
 		{"bytes of reason", len(o.GetReason()), 16 * maxLine},

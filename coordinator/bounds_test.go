@@ -55,7 +55,7 @@ func TestOutcomeBounds(t *testing.T) {
 	for want, change := range map[string]func(*misstepv1.Outcome){
 		"known kind, got 0":       func(o *misstepv1.Outcome) { o.Kind = 0 },
 		"known kind, got 99":      func(o *misstepv1.Outcome) { o.Kind = 99 },
-		"mismatches, got 257":     func(o *misstepv1.Outcome) { o.Mismatches = make([]*misstepv1.Mismatch, 257) },
+		"mismatches, got 1025":    func(o *misstepv1.Outcome) { o.Mismatches = make([]*misstepv1.Mismatch, 1025) },
 		"expected a check and a":  func(o *misstepv1.Outcome) { o.Mismatches = []*misstepv1.Mismatch{{}} },
 		"kind is mismatches, but": func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES },
 		"kind is crash, but":      func(o *misstepv1.Outcome) { o.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH },

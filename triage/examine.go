@@ -21,12 +21,28 @@ func examine(m *misstepv1.Mismatch) *Facts {
 	if f.Family == Sample {
 		f.suspect, f.Stub, f.Lost = f.suspect.onlyJava()
 	}
-	f.ReferenceFrames, f.SuspectFrames = len(f.reference), len(f.suspect)
+	f.ReferenceFrames = len(f.reference) + gapsOf(m.GetReference())
+	f.SuspectFrames = len(f.suspect) + gapsOf(m.GetSuspect())
 	f.examineBottom(m, names)
 	f.examineDifference(m)
 	f.examineDeparture()
+	f.Kept += leftOutWithin(m.GetReference(), f.Right, f.Kept-f.Right)
 	f.examineTop(m, names)
 	return f
+}
+
+// gapsOf returns the number of frames in a trace's gaps.
+func gapsOf(t *misstepv1.Trace) int { return t.Depth() - len(t.GetFrames()) }
+
+// leftOutWithin returns the number of frames in the gaps of a trace's first and last frames.
+func leftOutWithin(t *misstepv1.Trace, first, last int) int {
+	n := 0
+	for _, gap := range t.GetLeftOut() {
+		if at := int(gap.GetBefore()); at < first || at > len(t.GetFrames())-last {
+			n += int(gap.GetFrames())
+		}
+	}
+	return n
 }
 
 func familyOf(check string, fromSignal bool) Family {

@@ -39,8 +39,7 @@ func Triage(o *misstepv1.Outcome) []Hit {
 	}
 	for i, m := range o.GetMismatches() {
 		sig, title := Mismatch(m)
-		weight := len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames())
-		add(Hit{Signature: sig, Title: title, Weight: weight, mismatch: i})
+		add(Hit{Signature: sig, Title: title, Weight: weight(m), mismatch: i})
 	}
 	if c := o.GetCrash(); c != nil {
 		sig, title := Crash(c)

@@ -123,7 +123,10 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome)
 		})
 	}
 	if n := o.GetMismatchesLeftOut(); n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d further kinds of mismatch are not among the findings", n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%d further records of mismatches are in the evidence only", n))
+	}
+	if n := o.GetSignaturesLeftOut(); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d signatures are not among the findings: the outcome had no room for them", n))
 	}
 	return r
 }

@@ -16,6 +16,7 @@ import (
 	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // renderChecks prints the counts of checks by verdict.
@@ -64,7 +65,7 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 	for i, m := range o.GetMismatches() {
 		fmt.Fprintln(w)
 		if i == maxShown {
-			fmt.Fprintf(w, "and %d more kinds of mismatch; --json has all\n", len(o.GetMismatches())-maxShown)
+			fmt.Fprintf(w, "and %d more records of mismatches; --json has all\n", len(o.GetMismatches())-maxShown)
 			break
 		}
 		renderMismatch(w, m)
@@ -73,7 +74,10 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 		}
 	}
 	if n := o.GetMismatchesLeftOut(); n > 0 {
-		fmt.Fprintf(w, "\n%d further kinds of mismatch are in the evidence only (mismatches.jsonl)\n", n)
+		fmt.Fprintf(w, "\n%d further records of mismatches are in the evidence only (mismatches.jsonl)\n", n)
+	}
+	if n := o.GetSignaturesLeftOut(); n > 0 {
+		fmt.Fprintf(w, "%d signatures are in none of the records here: the outcome had no room for them\n", n)
 	}
 	if c := o.GetCrash(); c != nil {
 		fmt.Fprintf(w, "\ncrash: %s in %s\n", c.GetError(), c.GetProblematicFrame())
@@ -97,7 +101,7 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	if f := m.GetDeoptimisedCaller(); f != nil {
 		fmt.Fprintf(w, "deoptimised caller: %s.%s\n", f.GetClassName(), f.GetMethod())
 	}
-	left, right := m.GetReference().GetFrames(), m.GetSuspect().GetFrames()
+	left, right := m.GetReference().Shown(), m.GetSuspect().Shown()
 	depth := max(len(left), len(right))
 	leftShift, rightShift := depth-len(left), depth-len(right) // empty rows above each stack
 	if m.GetKind() == "truncated" {
@@ -106,7 +110,7 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	divergence := leftShift + len(left) - 1 - int(m.GetDivergence())
 	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
 	rows := [][3]string{{
-		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), len(left)),
+		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), m.GetReference().Depth()),
 		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
 	}}
 	skipped := false
@@ -183,11 +187,14 @@ func cutFront(text string, width int) string {
 
 // frameAt names a frame; a shadow has no bytecode indices.
 func frameAt(t *misstepv1.Trace, index int) string {
-	frames := t.GetFrames()
+	frames := t.Shown()
 	if index < 0 || index >= len(frames) {
 		return "-"
 	}
 	f := frames[index]
+	if f.GetClassName() == "" { // a gap
+		return f.GetMethod()
+	}
 	if t.GetSource() == "shadow" {
 		return f.GetClassName() + "." + f.GetMethod()
 	}
@@ -262,18 +269,26 @@ func renderPerturbation(w io.Writer, p *misstepv1.PerturbationReport) {
 	t.Flush()
 }
 
-// mismatchSummary counts an outcome's mismatches, how many kinds of them there are and which are known.
+// mismatchSummary counts an outcome's mismatches, how many kinds of them there are (signatures, not records) and which are known.
 func mismatchSummary(o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) string {
-	var times, known uint64
-	labels := map[string]bool{}
+	var times uint64
+	labelled, labels := map[string]bool{}, map[string]bool{} // by signature, whether it is known
 	for _, m := range o.GetMismatches() {
 		times += max(m.GetCount(), 1)
-		if label := labelOf(m, knownAs); label != "" {
-			known++
+		sig, _ := triage.Mismatch(m)
+		label := labelOf(m, knownAs)
+		labelled[signature.ID(sig)] = label != ""
+		if label != "" {
 			labels[label] = true
 		}
 	}
-	kinds := uint64(len(o.GetMismatches())) + uint64(o.GetMismatchesLeftOut())
+	known := 0
+	for _, is := range labelled {
+		if is {
+			known++
+		}
+	}
+	kinds := len(labelled) + int(o.GetSignaturesLeftOut())
 	text := fmt.Sprintf("%d of %d kinds", times, kinds)
 	if kinds == 1 {
 		text = fmt.Sprintf("%d of one kind", times)

@@ -27,7 +27,7 @@ func TestFindingsKnownInPart(t *testing.T) {
 // The first line counts all mismatches, not those of the first kind, and says which are known.
 func TestOutcomeCountsAllMismatches(t *testing.T) {
 	o := &misstepv1.Outcome{
-		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Reason: "gst-asgct: truncated, 5 times", MismatchesLeftOut: 1,
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES, Reason: "gst-asgct: truncated, 5 times", SignaturesLeftOut: 1,
 		Mismatches: []*misstepv1.Mismatch{
 			{Check: "gst-asgct", Kind: "truncated", Count: 5}, {Check: "gst-asgct", Kind: "wrong-bci", Count: 2}, {
 				Check: "edges",
@@ -44,7 +44,7 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(b.String(), "\nknown as JDK-8303444\n"))
 	assert.Equal(t, "8 of 4 kinds", mismatchSummary(o, nil))
 	assert.Equal(t, "8 of 4 kinds, none known", mismatchSummary(o, func(*misstepv1.Mismatch) string { return "" }))
-	o.Mismatches, o.MismatchesLeftOut = o.GetMismatches()[:1], 0
+	o.Mismatches, o.SignaturesLeftOut = o.GetMismatches()[:1], 0
 	assert.Equal(t, "5 of one kind, known as JDK-8303444", mismatchSummary(o, known))
 }
 

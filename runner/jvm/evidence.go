@@ -21,6 +21,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/perturb"
 	"misstep/runner/scratch"
+	"misstep/triage"
 )
 
 const (
@@ -29,8 +30,6 @@ const (
 	maxQuiet   = 256 << 10
 	// maxRecording bounds a recording and what the agent noted of it, in bytes.
 	maxRecording = 64 << 20
-	// maxOutcome bounds an outcome's message in bytes: a report of at most 4 MiB holds several. The evidence has all of it.
-	maxOutcome = 512 << 10
 )
 
 // exhibit is evidence that is not a file of the trial's folder.
@@ -48,7 +47,7 @@ func (t *trial) exhibit(name string, data []byte) {
 // keepEvidence puts everything that explains the outcome to a reader into the corpus and lists it in the outcome. Empty files are
 // omitted.
 func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) error {
-	defer shrink(outcome, maxOutcome)
+	defer shrink(outcome, triage.MaxOutcome)
 	store := t.executor.Corpus
 	if store == nil {
 		return nil
@@ -209,18 +208,13 @@ func put(ctx context.Context, store corpus.Store, outcome *misstepv1.Outcome, na
 	return nil
 }
 
-// shrink reduces an outcome to maxBytes by omitting the last threads of a hang, then the last mismatches, which it counts in
-// MismatchesLeftOut. The first of each is kept.
+// shrink reduces an outcome to maxBytes by omitting the last threads of a hang, of which the first is kept, and what triage.Fit
+// omits. The evidence has all of it.
 func shrink(outcome *misstepv1.Outcome, maxBytes int) {
 	for proto.Size(outcome) > maxBytes && len(outcome.GetHang().GetThreads()) > 1 {
 		outcome.Hang.Threads = outcome.Hang.Threads[:(len(outcome.Hang.Threads)+1)/2]
 	}
-	kinds := len(outcome.GetMismatches())
-	outcome.Mismatches = outcome.Mismatches[:min(kinds, maxMismatches)]
-	for n := len(outcome.GetMismatches()); proto.Size(outcome) > maxBytes && n > 1; n = len(outcome.GetMismatches()) {
-		outcome.Mismatches = outcome.Mismatches[:n-max(1, n/16)]
-	}
-	outcome.MismatchesLeftOut += uint32(kinds - len(outcome.GetMismatches())) // at most maxRecords
+	triage.Fit(outcome, maxBytes)
 }
 
 func sortEvidence(outcome *misstepv1.Outcome) {

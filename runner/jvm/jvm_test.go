@@ -16,6 +16,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner"
 	"misstep/runner/scratch"
+	"misstep/triage"
 	"misstep/workloads"
 )
 
@@ -395,11 +396,13 @@ func TestShrinkKeepsTheFirst(t *testing.T) {
 		outcome.Hang.Threads = append(outcome.Hang.Threads, &misstepv1.HungThread{Tid: int64(i), Name: strings.Repeat("n", 5000)})
 		outcome.Mismatches = append(
 			outcome.Mismatches,
-			&misstepv1.Mismatch{Sequence: uint64(i), Kind: strings.Repeat("k", 5000)},
-		) // small
+			&misstepv1.Mismatch{
+				Sequence: uint64(i), Kind: string(rune('a'+i/26)) + string(rune('a'+i%26)) + strings.Repeat("k", 5000),
+			},
+		)
 	}
-	shrink(outcome, maxOutcome)
-	require.LessOrEqual(t, proto.Size(outcome), maxOutcome)
+	shrink(outcome, triage.MaxOutcome)
+	require.LessOrEqual(t, proto.Size(outcome), triage.MaxOutcome)
 	require.Equal(t, int64(0), outcome.GetHang().GetThreads()[0].GetTid())
 	require.Equal(t, uint64(0), outcome.GetMismatches()[0].GetSequence())
 	require.Greater(t, len(outcome.GetMismatches()), 50)

@@ -21,7 +21,6 @@ const (
 	maxRecords     = 16384     // different mismatches that are read
 	maxRecordBytes = 32 << 20  // bytes of one line: two traces of the deepest stacks, 16,384 frames each
 	maxRecordsRead = 256 << 20 // bytes read of the file
-	maxMismatches  = 256       // mismatches in an outcome
 	maxReturnCode  = 64        // bytes of code at C code's return address that tell places apart: later ones may be patched
 	maxSaved       = 6 * 8     // bytes of the registers that C code saves before it allocates its local variables
 )

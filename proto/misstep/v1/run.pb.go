@@ -116,8 +116,9 @@ type Outcome struct {
 	Checks []*CheckCount `protobuf:"bytes,9,rep,name=checks,proto3" json:"checks,omitempty"`
 	// signals of the sampler.
 	Signals *SignalCount `protobuf:"bytes,10,opt,name=signals,proto3" json:"signals,omitempty"`
-	// mismatches, at most 256: one entry for all with the same check, kind, boundary and moment (what ran on top, and its code). The
-	// most frequent moment of each boundary comes first, with the most frequent boundaries before others.
+	// mismatches, at most 1,024: one entry for all with the same check, kind, boundary and moment (what ran on top, and its code). The
+	// most frequent moment of each boundary comes first, with the most frequent boundaries before others. Where there is no room for
+	// all, there is one entry for each signature, and its traces may have gaps.
 	Mismatches []*Mismatch `protobuf:"bytes,11,rep,name=mismatches,proto3" json:"mismatches,omitempty"`
 	// crash when the JVM crashed.
 	Crash *Crash `protobuf:"bytes,12,opt,name=crash,proto3" json:"crash,omitempty"`
@@ -133,7 +134,8 @@ type Outcome struct {
 	RecipeDigest string `protobuf:"bytes,17,opt,name=recipe_digest,json=recipeDigest,proto3" json:"recipe_digest,omitempty"`
 	// host on which it ran.
 	Host string `protobuf:"bytes,18,opt,name=host,proto3" json:"host,omitempty"`
-	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them.
+	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them. The counts of those
+	// whose signature another entry has are added to that one.
 	MismatchesLeftOut uint32 `protobuf:"varint,19,opt,name=mismatches_left_out,json=mismatchesLeftOut,proto3" json:"mismatches_left_out,omitempty"`
 	// judging is the time that reading the profiler's recording and judging it took, after the JVM's end.
 	Judging *durationpb.Duration `protobuf:"bytes,20,opt,name=judging,proto3" json:"judging,omitempty"`
@@ -142,9 +144,11 @@ type Outcome struct {
 	// trace_parent of the runner's span for the trial, in the form of W3C Trace Context; empty when it was not traced.
 	TraceParent string `protobuf:"bytes,22,opt,name=trace_parent,json=traceParent,proto3" json:"trace_parent,omitempty"`
 	// reported_by is the caller whose runner reported it, set by the coordinator; empty where callers are not authenticated.
-	ReportedBy    string `protobuf:"bytes,23,opt,name=reported_by,json=reportedBy,proto3" json:"reported_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ReportedBy string `protobuf:"bytes,23,opt,name=reported_by,json=reportedBy,proto3" json:"reported_by,omitempty"`
+	// signatures_left_out is the number of signatures that no entry of mismatches has, since even one example of each had no room.
+	SignaturesLeftOut uint32 `protobuf:"varint,24,opt,name=signatures_left_out,json=signaturesLeftOut,proto3" json:"signatures_left_out,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Outcome) Reset() {
@@ -336,6 +340,13 @@ func (x *Outcome) GetReportedBy() string {
 		return x.ReportedBy
 	}
 	return ""
+}
+
+func (x *Outcome) GetSignaturesLeftOut() uint32 {
+	if x != nil {
+		return x.SignaturesLeftOut
+	}
+	return 0
 }
 
 // CheckCount counts the verdicts of one check; they add up to total.
@@ -589,7 +600,9 @@ type Trace struct {
 	Sampler string `protobuf:"bytes,4,opt,name=sampler,proto3" json:"sampler,omitempty"`
 	// asynchronous reports, in event-edges, that the walk began at whatever instruction the thread was interrupted at, and not at a
 	// safepoint or in the VM's code for an event. Mismatches of other checks have a pc instead.
-	Asynchronous  bool `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`
+	Asynchronous bool `protobuf:"varint,5,opt,name=asynchronous,proto3" json:"asynchronous,omitempty"`
+	// left_out are frames that the trace had and an outcome had no room for, from the top; the evidence has them.
+	LeftOut       []*FramesLeftOut `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -659,6 +672,68 @@ func (x *Trace) GetAsynchronous() bool {
 	return false
 }
 
+func (x *Trace) GetLeftOut() []*FramesLeftOut {
+	if x != nil {
+		return x.LeftOut
+	}
+	return nil
+}
+
+// FramesLeftOut is a gap in a trace.
+type FramesLeftOut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// before is the index in frames of the first frame below the gap.
+	Before uint32 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
+	// frames in the gap.
+	Frames        uint32 `protobuf:"varint,2,opt,name=frames,proto3" json:"frames,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FramesLeftOut) Reset() {
+	*x = FramesLeftOut{}
+	mi := &file_misstep_v1_run_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FramesLeftOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FramesLeftOut) ProtoMessage() {}
+
+func (x *FramesLeftOut) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_run_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FramesLeftOut.ProtoReflect.Descriptor instead.
+func (*FramesLeftOut) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *FramesLeftOut) GetBefore() uint32 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *FramesLeftOut) GetFrames() uint32 {
+	if x != nil {
+		return x.Frames
+	}
+	return 0
+}
+
 // Mismatch is a difference between two observations of one stack that no rule explains.
 type Mismatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -723,7 +798,7 @@ type Mismatch struct {
 
 func (x *Mismatch) Reset() {
 	*x = Mismatch{}
-	mi := &file_misstep_v1_run_proto_msgTypes[5]
+	mi := &file_misstep_v1_run_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -735,7 +810,7 @@ func (x *Mismatch) String() string {
 func (*Mismatch) ProtoMessage() {}
 
 func (x *Mismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[5]
+	mi := &file_misstep_v1_run_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -748,7 +823,7 @@ func (x *Mismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mismatch.ProtoReflect.Descriptor instead.
 func (*Mismatch) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{5}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Mismatch) GetCheck() string {
@@ -938,7 +1013,7 @@ type RecordingFault struct {
 
 func (x *RecordingFault) Reset() {
 	*x = RecordingFault{}
-	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	mi := &file_misstep_v1_run_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -950,7 +1025,7 @@ func (x *RecordingFault) String() string {
 func (*RecordingFault) ProtoMessage() {}
 
 func (x *RecordingFault) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[6]
+	mi := &file_misstep_v1_run_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -963,7 +1038,7 @@ func (x *RecordingFault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordingFault.ProtoReflect.Descriptor instead.
 func (*RecordingFault) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{6}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RecordingFault) GetType() string {
@@ -1035,7 +1110,7 @@ type StackWord struct {
 
 func (x *StackWord) Reset() {
 	*x = StackWord{}
-	mi := &file_misstep_v1_run_proto_msgTypes[7]
+	mi := &file_misstep_v1_run_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1122,7 @@ func (x *StackWord) String() string {
 func (*StackWord) ProtoMessage() {}
 
 func (x *StackWord) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[7]
+	mi := &file_misstep_v1_run_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1135,7 @@ func (x *StackWord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StackWord.ProtoReflect.Descriptor instead.
 func (*StackWord) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{7}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StackWord) GetAt() uint64 {
@@ -1111,7 +1186,7 @@ type Crash struct {
 
 func (x *Crash) Reset() {
 	*x = Crash{}
-	mi := &file_misstep_v1_run_proto_msgTypes[8]
+	mi := &file_misstep_v1_run_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1198,7 @@ func (x *Crash) String() string {
 func (*Crash) ProtoMessage() {}
 
 func (x *Crash) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[8]
+	mi := &file_misstep_v1_run_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1211,7 @@ func (x *Crash) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Crash.ProtoReflect.Descriptor instead.
 func (*Crash) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{8}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Crash) GetError() string {
@@ -1238,7 +1313,7 @@ type Hang struct {
 
 func (x *Hang) Reset() {
 	*x = Hang{}
-	mi := &file_misstep_v1_run_proto_msgTypes[9]
+	mi := &file_misstep_v1_run_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1325,7 @@ func (x *Hang) String() string {
 func (*Hang) ProtoMessage() {}
 
 func (x *Hang) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[9]
+	mi := &file_misstep_v1_run_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,7 +1338,7 @@ func (x *Hang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hang.ProtoReflect.Descriptor instead.
 func (*Hang) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{9}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Hang) GetCause() string {
@@ -1311,7 +1386,7 @@ type HungThread struct {
 
 func (x *HungThread) Reset() {
 	*x = HungThread{}
-	mi := &file_misstep_v1_run_proto_msgTypes[10]
+	mi := &file_misstep_v1_run_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1398,7 @@ func (x *HungThread) String() string {
 func (*HungThread) ProtoMessage() {}
 
 func (x *HungThread) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[10]
+	mi := &file_misstep_v1_run_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1411,7 @@ func (x *HungThread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HungThread.ProtoReflect.Descriptor instead.
 func (*HungThread) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{10}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HungThread) GetName() string {
@@ -1431,7 +1506,7 @@ type ApplicationFailure struct {
 
 func (x *ApplicationFailure) Reset() {
 	*x = ApplicationFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[11]
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1518,7 @@ func (x *ApplicationFailure) String() string {
 func (*ApplicationFailure) ProtoMessage() {}
 
 func (x *ApplicationFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[11]
+	mi := &file_misstep_v1_run_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1531,7 @@ func (x *ApplicationFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplicationFailure.ProtoReflect.Descriptor instead.
 func (*ApplicationFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplicationFailure) GetReason() string {
@@ -1497,7 +1572,7 @@ type Evidence struct {
 
 func (x *Evidence) Reset() {
 	*x = Evidence{}
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1584,7 @@ func (x *Evidence) String() string {
 func (*Evidence) ProtoMessage() {}
 
 func (x *Evidence) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[12]
+	mi := &file_misstep_v1_run_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1597,7 @@ func (x *Evidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evidence.ProtoReflect.Descriptor instead.
 func (*Evidence) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Evidence) GetName() string {
@@ -1586,7 +1661,7 @@ type PerturbationReport struct {
 
 func (x *PerturbationReport) Reset() {
 	*x = PerturbationReport{}
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1673,7 @@ func (x *PerturbationReport) String() string {
 func (*PerturbationReport) ProtoMessage() {}
 
 func (x *PerturbationReport) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[13]
+	mi := &file_misstep_v1_run_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1686,7 @@ func (x *PerturbationReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PerturbationReport.ProtoReflect.Descriptor instead.
 func (*PerturbationReport) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PerturbationReport) GetStrategy() string {
@@ -1717,7 +1792,7 @@ type DelayDistribution struct {
 
 func (x *DelayDistribution) Reset() {
 	*x = DelayDistribution{}
-	mi := &file_misstep_v1_run_proto_msgTypes[14]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1804,7 @@ func (x *DelayDistribution) String() string {
 func (*DelayDistribution) ProtoMessage() {}
 
 func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[14]
+	mi := &file_misstep_v1_run_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1817,7 @@ func (x *DelayDistribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DelayDistribution.ProtoReflect.Descriptor instead.
 func (*DelayDistribution) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DelayDistribution) GetCount() uint64 {
@@ -1805,7 +1880,7 @@ type RolePerturbation struct {
 
 func (x *RolePerturbation) Reset() {
 	*x = RolePerturbation{}
-	mi := &file_misstep_v1_run_proto_msgTypes[15]
+	mi := &file_misstep_v1_run_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1817,7 +1892,7 @@ func (x *RolePerturbation) String() string {
 func (*RolePerturbation) ProtoMessage() {}
 
 func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[15]
+	mi := &file_misstep_v1_run_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1830,7 +1905,7 @@ func (x *RolePerturbation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolePerturbation.ProtoReflect.Descriptor instead.
 func (*RolePerturbation) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RolePerturbation) GetThreads() uint64 {
@@ -1904,7 +1979,7 @@ type InfrastructureFailure struct {
 
 func (x *InfrastructureFailure) Reset() {
 	*x = InfrastructureFailure{}
-	mi := &file_misstep_v1_run_proto_msgTypes[16]
+	mi := &file_misstep_v1_run_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +1991,7 @@ func (x *InfrastructureFailure) String() string {
 func (*InfrastructureFailure) ProtoMessage() {}
 
 func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[16]
+	mi := &file_misstep_v1_run_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +2004,7 @@ func (x *InfrastructureFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfrastructureFailure.ProtoReflect.Descriptor instead.
 func (*InfrastructureFailure) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *InfrastructureFailure) GetMessage() string {
@@ -1970,7 +2045,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_misstep_v1_run_proto_msgTypes[17]
+	mi := &file_misstep_v1_run_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2057,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_run_proto_msgTypes[17]
+	mi := &file_misstep_v1_run_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2070,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_run_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_run_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Progress) GetPhase() string {
@@ -2031,7 +2106,7 @@ var File_misstep_v1_run_proto protoreflect.FileDescriptor
 const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"\x14misstep/v1/run.proto\x12\n" +
-	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xde\a\n" +
+	"misstep.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8e\b\n" +
 	"\aOutcome\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.misstep.v1.OutcomeKindR\x04kind\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1b\n" +
@@ -2059,7 +2134,8 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\x04aged\x18\x15 \x01(\bR\x04aged\x12!\n" +
 	"\ftrace_parent\x18\x16 \x01(\tR\vtraceParent\x12\x1f\n" +
 	"\vreported_by\x18\x17 \x01(\tR\n" +
-	"reportedBy\"\xe3\x03\n" +
+	"reportedBy\x12.\n" +
+	"\x13signatures_left_out\x18\x18 \x01(\rR\x11signaturesLeftOut\"\xe3\x03\n" +
 	"\n" +
 	"CheckCount\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x14\n" +
@@ -2091,14 +2167,18 @@ const file_misstep_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"descriptor\x18\x03 \x01(\tR\n" +
 	"descriptor\x12\x10\n" +
-	"\x03bci\x18\x04 \x01(\x05R\x03bci\"\xa7\x01\n" +
+	"\x03bci\x18\x04 \x01(\x05R\x03bci\"\xdd\x01\n" +
 	"\x05Trace\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12)\n" +
 	"\x06frames\x18\x02 \x03(\v2\x11.misstep.v1.FrameR\x06frames\x12\x1d\n" +
 	"\n" +
 	"num_frames\x18\x03 \x01(\x05R\tnumFrames\x12\x18\n" +
 	"\asampler\x18\x04 \x01(\tR\asampler\x12\"\n" +
-	"\fasynchronous\x18\x05 \x01(\bR\fasynchronous\"\xfb\x05\n" +
+	"\fasynchronous\x18\x05 \x01(\bR\fasynchronous\x124\n" +
+	"\bleft_out\x18\x06 \x03(\v2\x19.misstep.v1.FramesLeftOutR\aleftOut\"?\n" +
+	"\rFramesLeftOut\x12\x16\n" +
+	"\x06before\x18\x01 \x01(\rR\x06before\x12\x16\n" +
+	"\x06frames\x18\x02 \x01(\rR\x06frames\"\xfb\x05\n" +
 	"\bMismatch\x12\x14\n" +
 	"\x05check\x18\x01 \x01(\tR\x05check\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12/\n" +
@@ -2256,7 +2336,7 @@ func file_misstep_v1_run_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_run_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_misstep_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_misstep_v1_run_proto_goTypes = []any{
 	(OutcomeKind)(0),              // 0: misstep.v1.OutcomeKind
 	(*Outcome)(nil),               // 1: misstep.v1.Outcome
@@ -2264,72 +2344,74 @@ var file_misstep_v1_run_proto_goTypes = []any{
 	(*SignalCount)(nil),           // 3: misstep.v1.SignalCount
 	(*Frame)(nil),                 // 4: misstep.v1.Frame
 	(*Trace)(nil),                 // 5: misstep.v1.Trace
-	(*Mismatch)(nil),              // 6: misstep.v1.Mismatch
-	(*RecordingFault)(nil),        // 7: misstep.v1.RecordingFault
-	(*StackWord)(nil),             // 8: misstep.v1.StackWord
-	(*Crash)(nil),                 // 9: misstep.v1.Crash
-	(*Hang)(nil),                  // 10: misstep.v1.Hang
-	(*HungThread)(nil),            // 11: misstep.v1.HungThread
-	(*ApplicationFailure)(nil),    // 12: misstep.v1.ApplicationFailure
-	(*Evidence)(nil),              // 13: misstep.v1.Evidence
-	(*PerturbationReport)(nil),    // 14: misstep.v1.PerturbationReport
-	(*DelayDistribution)(nil),     // 15: misstep.v1.DelayDistribution
-	(*RolePerturbation)(nil),      // 16: misstep.v1.RolePerturbation
-	(*InfrastructureFailure)(nil), // 17: misstep.v1.InfrastructureFailure
-	(*Progress)(nil),              // 18: misstep.v1.Progress
-	nil,                           // 19: misstep.v1.CheckCount.ToleratedEntry
-	nil,                           // 20: misstep.v1.CheckCount.UnwalkableEntry
-	nil,                           // 21: misstep.v1.CheckCount.VoidEntry
-	nil,                           // 22: misstep.v1.PerturbationReport.AppliedEntry
-	nil,                           // 23: misstep.v1.PerturbationReport.ParametersEntry
-	nil,                           // 24: misstep.v1.PerturbationReport.RolesEntry
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 26: google.protobuf.Duration
+	(*FramesLeftOut)(nil),         // 6: misstep.v1.FramesLeftOut
+	(*Mismatch)(nil),              // 7: misstep.v1.Mismatch
+	(*RecordingFault)(nil),        // 8: misstep.v1.RecordingFault
+	(*StackWord)(nil),             // 9: misstep.v1.StackWord
+	(*Crash)(nil),                 // 10: misstep.v1.Crash
+	(*Hang)(nil),                  // 11: misstep.v1.Hang
+	(*HungThread)(nil),            // 12: misstep.v1.HungThread
+	(*ApplicationFailure)(nil),    // 13: misstep.v1.ApplicationFailure
+	(*Evidence)(nil),              // 14: misstep.v1.Evidence
+	(*PerturbationReport)(nil),    // 15: misstep.v1.PerturbationReport
+	(*DelayDistribution)(nil),     // 16: misstep.v1.DelayDistribution
+	(*RolePerturbation)(nil),      // 17: misstep.v1.RolePerturbation
+	(*InfrastructureFailure)(nil), // 18: misstep.v1.InfrastructureFailure
+	(*Progress)(nil),              // 19: misstep.v1.Progress
+	nil,                           // 20: misstep.v1.CheckCount.ToleratedEntry
+	nil,                           // 21: misstep.v1.CheckCount.UnwalkableEntry
+	nil,                           // 22: misstep.v1.CheckCount.VoidEntry
+	nil,                           // 23: misstep.v1.PerturbationReport.AppliedEntry
+	nil,                           // 24: misstep.v1.PerturbationReport.ParametersEntry
+	nil,                           // 25: misstep.v1.PerturbationReport.RolesEntry
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
 }
 var file_misstep_v1_run_proto_depIdxs = []int32{
 	0,  // 0: misstep.v1.Outcome.kind:type_name -> misstep.v1.OutcomeKind
-	25, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
-	26, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
-	26, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
+	26, // 1: misstep.v1.Outcome.started:type_name -> google.protobuf.Timestamp
+	27, // 2: misstep.v1.Outcome.wall:type_name -> google.protobuf.Duration
+	27, // 3: misstep.v1.Outcome.cpu:type_name -> google.protobuf.Duration
 	2,  // 4: misstep.v1.Outcome.checks:type_name -> misstep.v1.CheckCount
 	3,  // 5: misstep.v1.Outcome.signals:type_name -> misstep.v1.SignalCount
-	6,  // 6: misstep.v1.Outcome.mismatches:type_name -> misstep.v1.Mismatch
-	9,  // 7: misstep.v1.Outcome.crash:type_name -> misstep.v1.Crash
-	10, // 8: misstep.v1.Outcome.hang:type_name -> misstep.v1.Hang
-	12, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
-	13, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
-	14, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
-	26, // 12: misstep.v1.Outcome.judging:type_name -> google.protobuf.Duration
-	19, // 13: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
-	20, // 14: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
-	21, // 15: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
+	7,  // 6: misstep.v1.Outcome.mismatches:type_name -> misstep.v1.Mismatch
+	10, // 7: misstep.v1.Outcome.crash:type_name -> misstep.v1.Crash
+	11, // 8: misstep.v1.Outcome.hang:type_name -> misstep.v1.Hang
+	13, // 9: misstep.v1.Outcome.application_failure:type_name -> misstep.v1.ApplicationFailure
+	14, // 10: misstep.v1.Outcome.evidence:type_name -> misstep.v1.Evidence
+	15, // 11: misstep.v1.Outcome.perturbation:type_name -> misstep.v1.PerturbationReport
+	27, // 12: misstep.v1.Outcome.judging:type_name -> google.protobuf.Duration
+	20, // 13: misstep.v1.CheckCount.tolerated:type_name -> misstep.v1.CheckCount.ToleratedEntry
+	21, // 14: misstep.v1.CheckCount.unwalkable:type_name -> misstep.v1.CheckCount.UnwalkableEntry
+	22, // 15: misstep.v1.CheckCount.void:type_name -> misstep.v1.CheckCount.VoidEntry
 	4,  // 16: misstep.v1.Trace.frames:type_name -> misstep.v1.Frame
-	5,  // 17: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
-	5,  // 18: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
-	4,  // 19: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
-	8,  // 20: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
-	4,  // 21: misstep.v1.Mismatch.top_call:type_name -> misstep.v1.Frame
-	7,  // 22: misstep.v1.Mismatch.recording_fault:type_name -> misstep.v1.RecordingFault
-	11, // 23: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
-	22, // 24: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
-	23, // 25: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
-	15, // 26: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
-	24, // 27: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
-	26, // 28: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
-	26, // 29: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
-	26, // 30: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
-	26, // 31: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
-	26, // 32: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
-	26, // 33: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
-	2,  // 34: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
-	3,  // 35: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
-	26, // 36: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
-	16, // 37: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
-	38, // [38:38] is the sub-list for method output_type
-	38, // [38:38] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	6,  // 17: misstep.v1.Trace.left_out:type_name -> misstep.v1.FramesLeftOut
+	5,  // 18: misstep.v1.Mismatch.reference:type_name -> misstep.v1.Trace
+	5,  // 19: misstep.v1.Mismatch.suspect:type_name -> misstep.v1.Trace
+	4,  // 20: misstep.v1.Mismatch.deoptimised_caller:type_name -> misstep.v1.Frame
+	9,  // 21: misstep.v1.Mismatch.stack:type_name -> misstep.v1.StackWord
+	4,  // 22: misstep.v1.Mismatch.top_call:type_name -> misstep.v1.Frame
+	8,  // 23: misstep.v1.Mismatch.recording_fault:type_name -> misstep.v1.RecordingFault
+	12, // 24: misstep.v1.Hang.threads:type_name -> misstep.v1.HungThread
+	23, // 25: misstep.v1.PerturbationReport.applied:type_name -> misstep.v1.PerturbationReport.AppliedEntry
+	24, // 26: misstep.v1.PerturbationReport.parameters:type_name -> misstep.v1.PerturbationReport.ParametersEntry
+	16, // 27: misstep.v1.PerturbationReport.delays:type_name -> misstep.v1.DelayDistribution
+	25, // 28: misstep.v1.PerturbationReport.roles:type_name -> misstep.v1.PerturbationReport.RolesEntry
+	27, // 29: misstep.v1.DelayDistribution.median:type_name -> google.protobuf.Duration
+	27, // 30: misstep.v1.DelayDistribution.p90:type_name -> google.protobuf.Duration
+	27, // 31: misstep.v1.DelayDistribution.p99:type_name -> google.protobuf.Duration
+	27, // 32: misstep.v1.DelayDistribution.longest:type_name -> google.protobuf.Duration
+	27, // 33: misstep.v1.RolePerturbation.delayed:type_name -> google.protobuf.Duration
+	27, // 34: misstep.v1.RolePerturbation.ran:type_name -> google.protobuf.Duration
+	2,  // 35: misstep.v1.Progress.checks:type_name -> misstep.v1.CheckCount
+	3,  // 36: misstep.v1.Progress.signals:type_name -> misstep.v1.SignalCount
+	27, // 37: misstep.v1.Progress.wall:type_name -> google.protobuf.Duration
+	17, // 38: misstep.v1.PerturbationReport.RolesEntry.value:type_name -> misstep.v1.RolePerturbation
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_run_proto_init() }
@@ -2343,7 +2425,7 @@ func file_misstep_v1_run_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_run_proto_rawDesc), len(file_misstep_v1_run_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

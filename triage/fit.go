@@ -1,0 +1,183 @@
+package triage
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
+)
+
+// What an outcome may hold: a runner keeps to it, a coordinator refuses more.
+const (
+	// MaxMismatches bounds the entries of an outcome's mismatches, and so the signatures that one trial can report.
+	MaxMismatches = 1024
+	// MaxOutcome bounds the bytes of an outcome that a runner makes. Coordinators accept more, from runners of other versions.
+	MaxOutcome = 2 << 20
+)
+
+// widths are the numbers of frames that are kept of each stretch of a trace, tried until all examples have room.
+var widths = []int{256, 64, 16, 6}
+
+// Fit bounds an outcome's mismatches to MaxMismatches entries and the outcome to maxBytes such that each signature keeps an example
+// and its count: first the entries whose signature a smaller one has are added to that one, then the middles of long stacks are left
+// out. What has no room even so, the last signatures, is counted. An outcome that has room is not changed.
+func Fit(o *misstepv1.Outcome, maxBytes int) {
+	fits := func() bool { return len(o.GetMismatches()) <= MaxMismatches && proto.Size(o) <= maxBytes }
+	if fits() {
+		return
+	}
+	entries := len(o.GetMismatches())
+	whole := oneOfEach(o.GetMismatches())
+	o.Mismatches = make([]*misstepv1.Mismatch, len(whole))
+	for i, e := range whole {
+		o.Mismatches[i] = e.Mismatch
+	}
+	for _, width := range widths {
+		if fits() {
+			break
+		}
+		for i, e := range whole {
+			o.Mismatches[i] = e.shorten(width)
+		}
+	}
+	o.Mismatches = o.Mismatches[:min(len(whole), MaxMismatches)]
+	for n := len(o.GetMismatches()); !fits() && n > 1; n = len(o.GetMismatches()) {
+		o.Mismatches = o.Mismatches[:n-max(1, n/16)]
+	}
+	o.MismatchesLeftOut += uint32(entries - len(o.GetMismatches()))
+	o.SignaturesLeftOut += uint32(len(whole) - len(o.GetMismatches()))
+}
+
+// example is a mismatch with what triage says of it.
+type example struct {
+	*misstepv1.Mismatch
+	signature *misstepv1.Signature
+	title     string
+}
+
+func newExample(m *misstepv1.Mismatch) example {
+	sig, title := Mismatch(m)
+	return example{m, sig, title}
+}
+
+// oneOfEach returns of the entries with the same signature the one with the fewest frames, with the sum of their counts, in the
+// order in which the signatures first occur.
+func oneOfEach(mismatches []*misstepv1.Mismatch) []example {
+	var kept []example
+	place := map[string]int{}
+	for _, m := range mismatches {
+		e := newExample(m)
+		id := signature.ID(e.signature)
+		i, seen := place[id]
+		if !seen {
+			place[id] = len(kept)
+			kept = append(kept, e)
+			continue
+		}
+		sum := kept[i].GetCount() + m.GetCount()
+		if weight(m) < weight(kept[i].Mismatch) {
+			kept[i] = e
+		}
+		kept[i].Count = sum
+	}
+	return kept
+}
+
+// weight is the number of frames of a mismatch: the fewer, the better an example.
+func weight(m *misstepv1.Mismatch) int { return m.GetReference().Depth() + m.GetSuspect().Depth() }
+
+// Shorten returns a mismatch whose traces keep at most width frames of each stretch: of what agrees from the top, of what agrees
+// from the bottom, and of what lies between them, the first half and the last. It returns the mismatch as it is where that would
+// change its signature or title, or if it has gaps already. The argument is not changed.
+func Shorten(m *misstepv1.Mismatch, width int) *misstepv1.Mismatch {
+	return newExample(m).shorten(width)
+}
+
+func (e example) shorten(width int) *misstepv1.Mismatch {
+	m := e.Mismatch
+	if len(m.GetReference().GetLeftOut())+len(m.GetSuspect().GetLeftOut()) > 0 {
+		return m
+	}
+	left, right := gaps(m, width)
+	if len(left)+len(right) == 0 {
+		return m
+	}
+	short := proto.CloneOf(m)
+	// The frames that agree from the bottom are as many as before, less those left out.
+	boundary := len(m.GetReference().GetFrames()) - int(m.GetDivergence())
+	for _, g := range left {
+		short.Divergence -= uint32(max(0, g.end-max(g.begin, boundary)))
+	}
+	leaveOut(short.GetReference(), left)
+	leaveOut(short.GetSuspect(), right)
+	if after, title := Mismatch(short); title != e.title || !signature.Same(e.signature, after) {
+		return m
+	}
+	return short
+}
+
+// gap is a range of frames, as indices from the top.
+type gap struct{ begin, end int }
+
+func leaveOut(t *misstepv1.Trace, gaps []gap) {
+	if len(gaps) == 0 {
+		return
+	}
+	var kept []*misstepv1.Frame
+	from := 0
+	for _, g := range gaps {
+		kept = append(kept, t.GetFrames()[from:g.begin]...)
+		t.LeftOut = append(t.LeftOut, &misstepv1.FramesLeftOut{Before: uint32(len(kept)), Frames: uint32(g.end - g.begin)})
+		from = g.end
+	}
+	t.Frames = append(kept, t.GetFrames()[from:]...)
+}
+
+// gaps returns what can be left out of the reference and of the suspect. Frames that agree are left out of both alike. A sample's
+// reference has instrumented methods only, so its suspect's other frames go with those around them.
+func gaps(m *misstepv1.Mismatch, width int) (left, right []gap) {
+	names := newNamer()
+	ref, sus := names.stack(m.GetReference()), names.stack(m.GetSuspect())
+	compared := sus
+	at := make([]int, 0, len(sus)+1) // where each of compared is in sus
+	if familyOf(m.GetCheck(), false) == Sample {
+		compared = nil
+		instrumented := map[int]bool{}
+		for _, r := range ref {
+			instrumented[r.id] = true
+		}
+		for i, s := range sus {
+			if instrumented[s.id] {
+				compared, at = append(compared, s), append(at, i)
+			}
+		}
+	} else {
+		for i := range sus {
+			at = append(at, i)
+		}
+	}
+	at = append(at, len(sus))
+	top := agreeing(ref, compared)
+	bottom := alikeBelow(ref[top:], compared[top:])
+	inBoth := func(refFirst, susFirst, frames int) {
+		if g, ok := middle(frames, width); ok {
+			left = append(left, gap{refFirst + g.begin, refFirst + g.end})
+			right = append(right, gap{at[susFirst+g.begin], at[susFirst+g.end]})
+		}
+	}
+	inBoth(0, 0, top)
+	if g, ok := middle(len(ref)-top-bottom, width); ok {
+		left = append(left, gap{top + g.begin, top + g.end})
+	}
+	if g, ok := middle(len(compared)-top-bottom, width); ok {
+		right = append(right, gap{at[top+g.begin], at[top+g.end]})
+	}
+	inBoth(len(ref)-bottom, len(compared)-bottom, bottom)
+	return left, right
+}
+
+// middle returns what is between the first and the last frames of a stretch that is longer than width.
+func middle(frames, width int) (gap, bool) {
+	keep := width / 2
+	return gap{keep, frames - keep}, frames > width
+}
