@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"misstep/app"
+	"misstep/app/audit"
 	"misstep/app/executors"
 	"misstep/app/local"
 	"misstep/app/observe"
@@ -60,6 +61,8 @@ type Result struct {
 	// Bugs are what the findings are, new ones first.
 	Bugs    []*misstepv1.Bug
 	Bundles map[string]string // path by finding id
+	// Audit compares the evidence of the campaign's trials with the findings.
+	Audit *audit.Report
 	// Dir is the folder of the hunt, absolute.
 	Dir string
 }
@@ -138,7 +141,10 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 	}
 	result := &Result{Campaign: status.GetCampaign(), Findings: findings, Dir: dir, Bundles: h.finishBundles(ctx, p, findings)}
 	// Last, since a reproduction changes hits and may add a JDK.
-	result.Bugs, _, err = station.Bugs(after, st, seen)
+	if result.Bugs, _, err = station.Bugs(after, st, seen); err != nil {
+		return result, err
+	}
+	result.Audit, err = audit.Run(after, st, id)
 	return result, err
 }
 

@@ -61,6 +61,7 @@ var exitCodes = []exitMeaning{
 	{"retest", exitOK, "every bundle ran, whatever the verdicts"},
 	{"retest", exitFailed, "a bundle could not run"},
 	{"jfr check", exitOK, "nothing is wrong for certain"},
+	{"findings audit", exitFound, "a signature of the evidence is in no finding"},
 	{"jfr check", exitFound, "something is wrong for certain"},
 	{"jfr check", exitFailed, "bad input, interrupted, or a recording cannot be read; the others were checked"},
 	{"jfr check", exitVoid, "nothing was checked: the recordings have nothing to compare"},

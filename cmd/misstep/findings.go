@@ -18,6 +18,7 @@ type findingsCommand struct {
 	Bundle findingsBundle `cmd:"" help:"Write the bundle of a finding."`
 
 	Explain findingsExplain `cmd:"" help:"Explain how triage came to a finding: the facts of its example and the rule that matched."`
+	Audit   findingsAudit   `cmd:"" help:"Compare the evidence of trials with the findings: each recorded mismatch must be in one."`
 
 	Merge     findingsMerge     `cmd:"" help:"Merge two findings."`
 	Split     findingsSplit     `cmd:"" help:"Split off a merged finding."`

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"misstep/app"
+	"misstep/app/audit"
 	"misstep/app/hunt"
 	"misstep/app/observe"
 	"misstep/app/station"
@@ -38,6 +39,7 @@ type huntResult struct {
 	Findings []raw             `json:"findings"`
 	Bugs     []raw             `json:"bugs"`
 	Bundles  map[string]string `json:"bundles"` // path by finding id
+	Audit    *audit.Report     `json:"audit"`
 	Dir      string            `json:"dir"`
 }
 
@@ -88,7 +90,7 @@ func (c *huntCommand) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		err = e.json(huntResult{
 			Campaign: raw{result.Campaign}, Findings: raws(result.Findings), Bugs: raws(result.Bugs),
-			Bundles: result.Bundles, Dir: result.Dir,
+			Bundles: result.Bundles, Audit: result.Audit, Dir: result.Dir,
 		})
 	} else {
 		renderHunt(e.stdout, result)

@@ -18,6 +18,9 @@ func renderHunt(w io.Writer, r *hunt.Result) {
 	width, height := sizeOf(w)
 	var head bytes.Buffer
 	renderCampaign(&head, r.Campaign)
+	if r.Audit != nil && r.Audit.Trials+r.Audit.WithoutEvidence > 0 {
+		fmt.Fprintln(&head, auditLine(r.Audit))
+	}
 	fmt.Fprintln(&head)
 	fmt.Fprint(w, head.String())
 	rest := height - strings.Count(head.String(), "\n") - 1 // the shell's prompt

@@ -28,7 +28,7 @@ const (
 	dirAgent    = "agent"
 	fileStatus  = "status.bin"
 	fileShadows = "shadows.txt" // the shadow stacks of a JVM in which a walk hangs
-	fileRecords = "mismatches.jsonl"
+	fileRecords = FileRecords
 	fileLog     = "agent.log"
 )
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"misstep/agent"
@@ -30,6 +31,12 @@ const (
 	maxQuiet   = 256 << 10
 	// maxRecording bounds a recording and what the agent noted of it, in bytes.
 	maxRecording = 64 << 20
+)
+
+// Evidence that has the records of mismatches, one JSON object a line: those of the agent, and those of the judges of recordings.
+const (
+	FileRecords = "mismatches.jsonl"
+	FileJudged  = "judged.jsonl"
 )
 
 // exhibit is evidence that is not a file of the trial's folder.
@@ -70,6 +77,11 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 			return err
 		}
 	}
+	judged, err := judgedRecords(outcome)
+	if err != nil {
+		return err
+	}
+	t.exhibit(FileJudged, judged)
 	if t.recorded {
 		text, err := json.MarshalIndent(t.status, "", "  ")
 		if err != nil {
@@ -122,6 +134,22 @@ func (t *trial) putRecording(ctx context.Context, outcome *misstepv1.Outcome, ro
 		return err
 	}
 	return putFile(ctx, t.executor.Corpus, outcome, agent.FileTap, root, filepath.Join(dirAgent, agent.FileTap), maxRecording)
+}
+
+// judgedRecords returns the mismatches that the judges of recordings found; the agent has written its own.
+func judgedRecords(outcome *misstepv1.Outcome) ([]byte, error) {
+	var text []byte
+	for _, m := range outcome.GetMismatches() {
+		if consumers[m.GetCheck()] == nil {
+			continue
+		}
+		line, err := protojson.Marshal(m)
+		if err != nil {
+			return nil, fmt.Errorf("write %s: %w", FileJudged, err)
+		}
+		text = append(append(text, line...), '\n')
+	}
+	return text, nil
 }
 
 func putFile(

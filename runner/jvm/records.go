@@ -25,9 +25,7 @@ const (
 	maxSaved       = 6 * 8     // bytes of the registers that C code saves before it allocates its local variables
 )
 
-// readRecords reads the agent's mismatch records and merges those of the same boundary and moment; moments are kept apart because
-// triage may distinguish them. The most frequent moment of each boundary comes first, so that a bound on the number cuts off the
-// most redundant ones. damaged counts the lines that are not a record, without the last line of a JVM that died while writing it.
+// readRecords is ReadRecords of a file; one that does not exist has no records.
 func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, err error) {
 	f, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -37,6 +35,15 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 		return nil, 0, fmt.Errorf("read mismatch records: %w", err)
 	}
 	defer f.Close()
+	mismatches, damaged = ReadRecords(f)
+	return mismatches, damaged, nil
+}
+
+// ReadRecords reads mismatch records, one JSON object a line, and merges those of the same boundary and moment; moments are kept
+// apart because triage may distinguish them. The most frequent moment of each boundary comes first, so that a bound on the number
+// cuts off the most redundant ones. damaged counts the lines that are not a record, without the last line of a JVM that died while
+// writing it. At most 256 MiB are read.
+func ReadRecords(f io.Reader) (mismatches []*misstepv1.Mismatch, damaged int) {
 	byKey := map[string]*misstepv1.Mismatch{}
 	lines := bufio.NewScanner(io.LimitReader(f, maxRecordsRead))
 	lines.Buffer(make([]byte, 64<<10), maxRecordBytes)
@@ -85,7 +92,7 @@ func readRecords(path string) (mismatches []*misstepv1.Mismatch, damaged int, er
 		before[key]++
 	}
 	slices.SortStableFunc(mismatches, func(a, b *misstepv1.Mismatch) int { return cmp.Compare(nth[a], nth[b]) })
-	return mismatches, damaged, nil
+	return mismatches, damaged
 }
 
 func depth(m *misstepv1.Mismatch) int {
