@@ -82,9 +82,11 @@ agent-java:
 # One Maven at a time: what two download at once, one waits for.
 .PHONY: java recordings
 java:
-	@$(MAKE) --no-print-directory -j1 agent-java workloads
+	@$(MAKE) --no-print-directory agent-java
+	@$(MAKE) --no-print-directory workloads
 recordings: java
-	@$(MAKE) --no-print-directory -j1 recording profilers
+	@$(MAKE) --no-print-directory recording
+	@$(MAKE) --no-print-directory profilers
 
 .PHONY: agent-assert
 agent-assert: ## build the agent's library with assertions of its rules, and UBSan's, into build/agent-assert

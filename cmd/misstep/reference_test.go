@@ -50,13 +50,15 @@ var jsonValues = []struct{ command, value string }{
 	{"corpus pull", "`{sent, present, refused: {bundle: reason}, blobs, bytes}`"},
 	{"corpus push", "`{sent, present, refused: {bundle: reason}, blobs, bytes}`"},
 	{"doctor", "`[{name, state, detail, remedy}]`"},
+	{"findings audit", "`{trials, without_evidence, records, signatures, missing, unrecorded, damaged, left_out}`, " +
+		"`missing` of `{id, signature, title, trial, count}`, `unrecorded` mismatches by check"},
 	{"findings decisions", "list of [TriageDecision](#triagedecision)"},
 	{"findings explain", "`{id, title, signature: [kind, part, …], rule, reason, facts: [{name, value}]}`"},
 	{"findings list", "list of [Finding](#finding); with `--by bug`, list of [Bug](#bug)"},
 	{"findings show", "[Finding](#finding)"},
 	{"fleet status", "`{coordinators, jobs: [{id, state, package, wanted, running, deployment, allocations: [{id, node, state, version, since, last}]}]}`"},
-	{"findings audit", "`{trials, without_evidence, records, signatures, missing, unrecorded, damaged, left_out}`, `missing` of `{id, signature, title, trial, count}`, `unrecorded` mismatches by check"},
-	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bugs: [Bug], bundles: {finding id: path}, audit, dir}`, `audit` as `findings audit` prints it"},
+	{"hunt", "`{campaign: CampaignStatus, findings: [Finding], bugs: [Bug], bundles: {finding id: path}, audit, dir}`, " +
+		"`audit` as `findings audit` prints it"},
 	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing, campaign_ids}]`"},
 	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 	{"jdk show", "the catalogue's entry"},
