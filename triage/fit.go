@@ -19,8 +19,8 @@ const (
 var widths = []int{256, 64, 16, 6}
 
 // Fit bounds an outcome's mismatches to MaxMismatches entries and the outcome to maxBytes such that each signature keeps an example
-// and its count: first the entries whose signature a smaller one has are added to that one, then the middles of long stacks are left
-// out. What has no room even so, the last signatures, is counted. An outcome that has room is not changed.
+// and its count: first the entries whose signature a smaller one has are added to that one, then the middles of long stacks are
+// left out. What has no room even so, the last signatures, is counted. An outcome that has room is not changed.
 func Fit(o *misstepv1.Outcome, maxBytes int) {
 	fits := func() bool { return len(o.GetMismatches()) <= MaxMismatches && proto.Size(o) <= maxBytes }
 	if fits() {

@@ -81,7 +81,7 @@ func TestFitCountsWhatHasNoRoomAtAll(t *testing.T) {
 	triage.Fit(o, 20<<10)
 	require.LessOrEqual(t, proto.Size(o), 20<<10)
 	require.Positive(t, o.GetSignaturesLeftOut())
-	require.EqualValues(t, 100, int(o.GetSignaturesLeftOut())+len(o.GetMismatches()))
+	require.Equal(t, 100, int(o.GetSignaturesLeftOut())+len(o.GetMismatches()))
 }
 
 func TestFitLeavesAloneWhatHasRoom(t *testing.T) {
@@ -134,7 +134,8 @@ func TestShortenOfASampleLeavesOutWhatLiesBetween(t *testing.T) {
 	require.Equal(t, title, shortTitle)
 	require.Less(t, len(short.GetSuspect().GetFrames()), 110)
 	require.Equal(t, len(mixed), short.GetSuspect().Depth())
-	require.True(t, slices.ContainsFunc(short.GetSuspect().GetFrames(), func(f *misstepv1.Frame) bool { return f.GetMethod() == "get" }))
+	list := func(f *misstepv1.Frame) bool { return f.GetMethod() == "get" }
+	require.True(t, slices.ContainsFunc(short.GetSuspect().GetFrames(), list))
 }
 
 // Of all labelled mismatches of real JVMs, none is another one when it is short.

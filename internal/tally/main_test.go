@@ -33,7 +33,8 @@ func TestSumNamesTheSlowest(t *testing.T) {
 <testcase classname="a" name="without"/></testsuite>`), 0o600))
 	var out bytes.Buffer
 	require.Error(t, sum(dir, &out))
-	require.Contains(t, out.String(), "\nTOOK     307.3 s  a failed\nTOOK      10.0 s  a slow\nPACKAGE  330.5 s  pkg/a\n3 passed, 1 failed, 0 skipped\n")
+	require.Contains(t, out.String(), "\nTOOK     307.3 s  a failed\nTOOK      10.0 s  a slow\n"+
+		"PACKAGE  330.5 s  pkg/a\n3 passed, 1 failed, 0 skipped\n")
 }
 
 func TestSumOfNothingIsAnError(t *testing.T) {

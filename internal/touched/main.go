@@ -1,6 +1,6 @@
-// Command touched says which packages a change touches, one a line: "changed PATH" if a file in the package's folder, or below it in
-// a folder without a package, differs from the commit BASE (in the commits since it left BASE, or not committed), and "imports PATH"
-// if it or one of its tests imports such a package.
+// Command touched says which packages a change touches, one a line: "changed PATH" if a file in the package's folder, or below it
+// in a folder without a package, differs from the commit BASE (in the commits since it left BASE, or not committed), and
+// "imports PATH" if it or one of its tests imports such a package.
 //
 //	touched BASE
 package main

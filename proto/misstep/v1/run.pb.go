@@ -116,9 +116,9 @@ type Outcome struct {
 	Checks []*CheckCount `protobuf:"bytes,9,rep,name=checks,proto3" json:"checks,omitempty"`
 	// signals of the sampler.
 	Signals *SignalCount `protobuf:"bytes,10,opt,name=signals,proto3" json:"signals,omitempty"`
-	// mismatches, at most 1,024: one entry for all with the same check, kind, boundary and moment (what ran on top, and its code). The
-	// most frequent moment of each boundary comes first, with the most frequent boundaries before others. Where there is no room for
-	// all, there is one entry for each signature, and its traces may have gaps.
+	// mismatches, at most 1,024: one entry for all with the same check, kind, boundary and moment (what ran on top, and its code).
+	// The most frequent moment of each boundary comes first, with the most frequent boundaries before others. Where there is no room
+	// for all, there is one entry for each signature, and its traces may have gaps.
 	Mismatches []*Mismatch `protobuf:"bytes,11,rep,name=mismatches,proto3" json:"mismatches,omitempty"`
 	// crash when the JVM crashed.
 	Crash *Crash `protobuf:"bytes,12,opt,name=crash,proto3" json:"crash,omitempty"`
@@ -134,8 +134,8 @@ type Outcome struct {
 	RecipeDigest string `protobuf:"bytes,17,opt,name=recipe_digest,json=recipeDigest,proto3" json:"recipe_digest,omitempty"`
 	// host on which it ran.
 	Host string `protobuf:"bytes,18,opt,name=host,proto3" json:"host,omitempty"`
-	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them. The counts of those
-	// whose signature another entry has are added to that one.
+	// mismatches_left_out is the number of further entries for which mismatches had no room; the evidence has them. The counts of
+	// those whose signature another entry has are added to that one.
 	MismatchesLeftOut uint32 `protobuf:"varint,19,opt,name=mismatches_left_out,json=mismatchesLeftOut,proto3" json:"mismatches_left_out,omitempty"`
 	// judging is the time that reading the profiler's recording and judging it took, after the JVM's end.
 	Judging *durationpb.Duration `protobuf:"bytes,20,opt,name=judging,proto3" json:"judging,omitempty"`
