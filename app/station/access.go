@@ -8,12 +8,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	"misstep/app/observe"
 	"misstep/coordinator/access"
 	"misstep/coordinator/accounts"
 	"misstep/coordinator/store/stores"
+	"misstep/internal/within"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -27,7 +27,7 @@ func OpenAccess(ctx context.Context, url string, logger *slog.Logger) (misstepv1
 	service := accounts.New(accounts.Config{Store: st, Logger: logger})
 	server := grpc.NewServer(access.ServerOptions(access.Options{Audit: service.Record})...)
 	misstepv1.RegisterAccessServiceServer(server, service)
-	conn, err := within(server)
+	conn, err := embedded(server)
 	if err != nil {
 		return nil, nil, errors.Join(err, st.Close())
 	}
@@ -38,12 +38,12 @@ func OpenAccess(ctx context.Context, url string, logger *slog.Logger) (misstepv1
 	}, nil
 }
 
-// within connects to a server inside this process; options are further ones.
-func within(server *grpc.Server, options ...grpc.DialOption) (*grpc.ClientConn, error) {
-	pipe := bufconn.Listen(1 << 20)
+// embedded connects to a server inside this process; options are further ones.
+func embedded(server *grpc.Server, options ...grpc.DialOption) (*grpc.ClientConn, error) {
+	pipe := within.Listen()
 	go func() { _ = server.Serve(pipe) }() // ends with ErrServerStopped at close
 	return grpc.NewClient("passthrough:embedded", append(append(observe.TraceDialOptions(), options...),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.DialContext(ctx) }),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return pipe.Dial(ctx) }),
 		MessageSizes)...)
 }

@@ -99,7 +99,7 @@ func EmbedAt(place Place, config coordinator.Config, options ...grpc.DialOption)
 // Connect connects to the coordinator inside this process; callers are asked who they are as on any other connection. What closes
 // the station leaves the coordinator alone.
 func (c *Coordinator) Connect(options ...grpc.DialOption) (*Station, error) {
-	conn, err := within(c.server, options...)
+	conn, err := embedded(c.server, options...)
 	if err != nil {
 		return nil, err
 	}
