@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Match is a pattern of signatures: the kind, and a pattern for each part in order, in which * stands for any string, {a|b} for a or b,
-// and {stub} for a name without a dot, as code that is no method has.
+// Match is a pattern of signatures: the kind, and a pattern for each part in order, in which * stands for any string, {a|b} for a
+// or b, and {stub} for a name without a dot, as code that is no method has.
 type Match struct {
 	Kind  string   `yaml:"kind"`
 	Parts []string `yaml:"parts"`

@@ -36,8 +36,10 @@ var (
 			"JEP 518; HotSpot jfrSampleRequest.cpp: build_from_context, set_biased_java_sample",
 		},
 		{
-			"no-shadow", "a thread that has no shadow stack: it is none of Java, or has not run an instrumented method",
-			"the tap's flags",
+			"no-shadow",
+			"a thread of Java that has no shadow stack yet or any more, or a thread whose stack has frames of Java although nobody has " +
+				"seen it run Java; one without such frames is judged",
+			"the tap's flags; the recording's thread ids",
 		},
 	}
 )

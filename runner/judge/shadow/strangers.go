@@ -14,8 +14,8 @@ import (
 // ownThreads begin the names, of which the kernel keeps fifteen bytes, of the JVM's threads that never run Java. Its compilers may
 // where they are written in Java themselves (JVMCI), and so may what an application calls as it likes.
 var ownThreads = []string{
-	"C1 CompilerThre", "C2 CompilerThre", "GC Thread#", "G1 ", "VM Thread", "VM Periodic Tas", "ParGC Thread#", "Shenandoah", "ZDirector",
-	"ZDriver", "ZWorker", "ZUncommitter", "ZStat", "misstep-",
+	"C1 CompilerThre", "C2 CompilerThre", "GC Thread#", "G1 ", "VM Thread", "VM Periodic Tas", "ParGC Thread#", "Shenandoah",
+	"ZDirector", "ZDriver", "ZWorker", "ZUncommitter", "ZStat", "misstep-",
 }
 
 // strangers are the threads of which neither the agent nor the recorder has ever heard that they run Java.

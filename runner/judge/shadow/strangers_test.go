@@ -13,7 +13,9 @@ import (
 )
 
 // judgeOne judges one sample of a thread whose only other call is the given one.
-func judgeOne(t *testing.T, walker string, thread *recording.Thread, other agent.TapCall, stack *recording.Stack) *misstepv1.CheckCount {
+func judgeOne(
+	t *testing.T, walker string, thread *recording.Thread, other agent.TapCall, stack *recording.Stack,
+) *misstepv1.CheckCount {
 	at := call(1000, 1050)
 	at.Shadow = false
 	later := call(5000, 5050)
