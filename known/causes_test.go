@@ -52,14 +52,16 @@ func TestCausesAreOfAllWalkersThatShareThem(t *testing.T) {
 	// What is on the stack is there for async-profiler's own walkers, too; what else they do is theirs.
 	for _, by := range []string{"by vm: ", "by vmx: "} {
 		assert.Equal(t, "MISSTEP-pushed-words", label(jdk28ea, "profiler-shadow", "missing", by+"top: compiled subtype check"))
-		assert.Equal(t, "MISSTEP-async-profiler-epilogue", label(jdk28ea, "event-edges", "impossible-edge", by+"top: compiled epilogue"))
+		edge := label(jdk28ea, "event-edges", "impossible-edge", by+"top: compiled epilogue")
+		assert.Equal(t, "MISSTEP-async-profiler-epilogue", edge)
 		assert.Empty(t, label(jdk28ea, "profiler-shadow", "missing", by+"top: native aligned stack"))
 		assert.Empty(t, label(jdk28ea, "profiler-shadow", "truncated", by+"top: stub body"))
 	}
 	// JFR walks as AsyncGetCallTrace does until JEP 518.
 	for _, place := range []string{"top: compiled string search", "top: compiled barrier", "top: stub epilogue"} {
-		assert.Equal(t, "MISSTEP-jfr-unfinished-frame", label(jdk21, "jfr-shadow", "foreign", "by jdk.ExecutionSample: "+place), place)
-		assert.Empty(t, label(jdk25, "jfr-shadow", "foreign", "by jdk.ExecutionSample: "+place), place)
+		by := "by jdk.ExecutionSample: " + place
+		assert.Equal(t, "MISSTEP-jfr-unfinished-frame", label(jdk21, "jfr-shadow", "foreign", by), place)
+		assert.Empty(t, label(jdk25, "jfr-shadow", "foreign", by), place)
 	}
 }
 

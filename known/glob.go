@@ -61,6 +61,8 @@ func alternatives(choice string) []string { return strings.Split(strings.Trim(ch
 func narrowest(pattern string) string {
 	pattern = groups.Replace(pattern)
 	return choiceRE.ReplaceAllStringFunc(pattern, func(choice string) string {
-		return slices.MinFunc(alternatives(choice), func(a, b string) int { return len(labels.Replace(a)) - len(labels.Replace(b)) })
+		return slices.MinFunc(alternatives(choice), func(a, b string) int {
+			return len(labels.Replace(a)) - len(labels.Replace(b))
+		})
 	})
 }

@@ -131,4 +131,3 @@ func tokenOf(t *testing.T, dir string) string {
 	require.NoError(t, err)
 	return made.GetSecret()
 }
-
