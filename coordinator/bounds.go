@@ -26,6 +26,7 @@ const (
 	maxProgressBytes = 256 << 10
 	maxOutcomeBytes  = 32 << 20
 	maxFrames        = 1 << 14
+	maxGaps          = 16      // of a trace; runners leave at most three
 	maxStack         = 1 << 10 // words of a mismatch's stack
 	maxCode          = 1 << 10 // bytes of machine code at one place; the agent keeps up to 256
 	maxThreads       = 4096
@@ -83,6 +84,19 @@ func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
 	return nil
 }
 
+// tooDeep reports whether a trace has or had too many frames, or gaps that are not in it from the top down.
+func tooDeep(t *misstepv1.Trace) bool {
+	depth, at := uint64(len(t.GetFrames())), uint32(0)
+	for _, gap := range t.GetLeftOut() {
+		depth += uint64(gap.GetFrames())
+		if gap.GetBefore() < at || int(gap.GetBefore()) > len(t.GetFrames()) || gap.GetFrames() == 0 {
+			return true
+		}
+		at = gap.GetBefore()
+	}
+	return depth > maxFrames || len(t.GetLeftOut()) > maxGaps
+}
+
 // checkOutcome returns why an outcome cannot be recorded.
 func checkOutcome(o *misstepv1.Outcome) error {
 	if size := proto.Size(o); size > maxOutcomeBytes {
@@ -113,8 +127,8 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		if m.GetCheck() == "" || m.GetKind() == "" || len(m.GetCheck()) > maxID || len(m.GetKind()) > maxID {
 			return fmt.Errorf("mismatch %d: expected a check and a kind of at most %d bytes", i, maxID)
 		}
-		if len(m.GetReference().GetFrames()) > maxFrames || len(m.GetSuspect().GetFrames()) > maxFrames {
-			return fmt.Errorf("mismatch %d has more than %d frames", i, maxFrames)
+		if tooDeep(m.GetReference()) || tooDeep(m.GetSuspect()) {
+			return fmt.Errorf("mismatch %d has more than %d frames, or frames left out of none of its places", i, maxFrames)
 		}
 		if len(m.GetStack()) > maxStack ||
 			slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {

@@ -159,7 +159,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// MaxMessage is the maximum size in bytes of a message to a coordinator: an outcome has up to 64 mismatches with two stacks each.
+// MaxMessage is the maximum size in bytes of a message to a coordinator: an outcome has up to plausible.MaxBytes.
 const MaxMessage = 64 << 20
 
 // window is how many bytes of a message may be under way before their reader has taken the first ones.

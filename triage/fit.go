@@ -11,19 +11,22 @@ import (
 const (
 	// MaxMismatches bounds the entries of an outcome's mismatches, and so the signatures that one trial can report.
 	MaxMismatches = 1024
-	// MaxOutcome bounds the bytes of an outcome that a runner makes. Coordinators accept more, from runners of other versions.
-	MaxOutcome = 2 << 20
+	// MaxOutcome bounds the bytes of an outcome that a runner makes. Coordinators accept more, from runners of other versions, and
+	// earlier ones accept 2 MiB with what is added after it was bounded, such as the host.
+	MaxOutcome = 3 << 19
+	// mostRecords is the number of entries above which each signature has one: earlier coordinators accept no more entries.
+	mostRecords = 256
 )
 
 // widths are the numbers of frames that are kept of each stretch of a trace, tried until all examples have room.
-var widths = []int{256, 64, 16, 6}
+var widths = []int{256, 64, 16, 6, 2}
 
 // Fit bounds an outcome's mismatches to MaxMismatches entries and the outcome to maxBytes such that each signature keeps an example
 // and its count: first the entries whose signature a smaller one has are added to that one, then the middles of long stacks are
 // left out. What has no room even so, the last signatures, is counted. An outcome that has room is not changed.
 func Fit(o *misstepv1.Outcome, maxBytes int) {
-	fits := func() bool { return len(o.GetMismatches()) <= MaxMismatches && proto.Size(o) <= maxBytes }
-	if fits() {
+	fits := func() bool { return proto.Size(o) <= maxBytes }
+	if len(o.GetMismatches()) <= mostRecords && fits() {
 		return
 	}
 	entries := len(o.GetMismatches())

@@ -41,11 +41,18 @@ func (c *findingsAudit) Run(ctx context.Context, e *env) error {
 
 // auditLine is the result in a line.
 func auditLine(r *audit.Report) string {
-	line := fmt.Sprintf("audit: %s of %s in the evidence of %s: all are in findings", plural(r.Signatures, "signature"),
+	line := fmt.Sprintf("audit: %s of %s in the evidence of %s: each is in a finding", plural(r.Signatures, "signature"),
 		plural(r.Records, "record"), plural(r.Trials, "trial"))
 	if n := len(r.Missing); n > 0 {
 		line = fmt.Sprintf("audit: %d of %s in the evidence of %s are in no finding (misstep findings audit)", n,
 			plural(r.Signatures, "signature"), plural(r.Trials, "trial"))
+	}
+	var unrecorded uint64
+	for _, n := range r.Unrecorded {
+		unrecorded += n
+	}
+	if unrecorded > 0 {
+		line += fmt.Sprintf("; mismatches without a record: %d", unrecorded)
 	}
 	if r.WithoutEvidence > 0 {
 		line += fmt.Sprintf("; %s with mismatches without evidence", plural(r.WithoutEvidence, "trial"))

@@ -16,10 +16,11 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage"
 )
 
 // MaxBytes bounds an outcome: runners shorten theirs to a quarter of it.
-const MaxBytes = 2 << 20
+const MaxBytes = 4 * triage.MaxOutcome
 
 // A trial may take its recipe's wall time, in a virtual machine up to 60 times as long, and slack for starting, ending and reading
 // a recording. What it computes on all its processors may take processors times as long.
