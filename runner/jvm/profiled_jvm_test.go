@@ -102,7 +102,7 @@ func judged(t *testing.T, outcome *misstepv1.Outcome) *misstepv1.CheckCount {
 func TestProfilersLeaveRecordings(t *testing.T) {
 	withTally(t, "")
 	everyProfiler(t, func(t *testing.T, s *stand, feature int, name string) {
-		outcome, err := s.run(t, t.Context(), profiled(feature, name, "work", "1500"))
+		outcome, err := s.run(t, t.Context(), profiled(feature, name, "work", "4500")) // long enough on a busy machine, too
 		require.NoError(t, err)
 		require.Equal(t, clean, outcome.GetKind(), outcome.GetReason())
 		c := judged(t, outcome)
