@@ -160,8 +160,8 @@ tally-%:
 .PHONY: test-fast
 test-fast: setup-test ## run what a change touches: its packages, and without JVMs and machines those that import them (BASE=main)
 	@go run ./internal/touched $(or $(BASE),main) >$(BUILD)/touched.txt
-	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails -- -timeout 30m -vet=off $$(sed -n 's/^changed //p' $(BUILD)/touched.txt) internal/touched
-	@gotestsum --format pkgname-and-test-fails -- -short -timeout 30m -vet=off $$(sed -n 's/^imports //p' $(BUILD)/touched.txt) internal/touched
+	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails -- -timeout 30m -vet=off $$(sed -n 's/^changed //p' $(BUILD)/touched.txt) ./internal/touched
+	@gotestsum --format pkgname-and-test-fails -- -short -timeout 30m -vet=off $$(sed -n 's/^imports //p' $(BUILD)/touched.txt) ./internal/touched
 
 # The packages that take longest begin first, so that none of them is left for the end, when it would run alone. lint-go vets.
 LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmtest ./internal/doctest

@@ -128,7 +128,7 @@ func checkOutcome(o *misstepv1.Outcome) error {
 			return fmt.Errorf("mismatch %d: expected a check and a kind of at most %d bytes", i, maxID)
 		}
 		if tooDeep(m.GetReference()) || tooDeep(m.GetSuspect()) {
-			return fmt.Errorf("mismatch %d has more than %d frames, or frames left out of none of its places", i, maxFrames)
+			return fmt.Errorf("mismatch %d has more than %d frames, or gaps that are empty or out of order", i, maxFrames)
 		}
 		if len(m.GetStack()) > maxStack ||
 			slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {

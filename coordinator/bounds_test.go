@@ -68,6 +68,11 @@ func TestOutcomeBounds(t *testing.T) {
 				{Check: "c", Kind: "k", Suspect: &misstepv1.Trace{Frames: make([]*misstepv1.Frame, 1<<14+1)}},
 			}
 		},
+		"gaps that are empty or out of order": func(o *misstepv1.Outcome) {
+			o.Mismatches = []*misstepv1.Mismatch{
+				{Check: "c", Kind: "k", Suspect: &misstepv1.Trace{LeftOut: []*misstepv1.FramesLeftOut{{Before: 1, Frames: 2}}}},
+			}
+		},
 		"mismatch 0 has more than 1024 stack words": func(o *misstepv1.Outcome) {
 			o.Mismatches = []*misstepv1.Mismatch{{Check: "c", Kind: "k", Stack: make([]*misstepv1.StackWord, 1025)}}
 		},

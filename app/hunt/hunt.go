@@ -61,7 +61,7 @@ type Result struct {
 	// Bugs are what the findings are, new ones first.
 	Bugs    []*misstepv1.Bug
 	Bundles map[string]string // path by finding id
-	// Audit compares the evidence of the campaign's trials with the findings.
+	// Audit compares the evidence of the campaign's trials with the findings; nil if that could not be read.
 	Audit *audit.Report
 	// Dir is the folder of the hunt, absolute.
 	Dir string
@@ -144,8 +144,10 @@ func (h Hunt) Run(ctx context.Context, request *misstepv1.SubmitCampaignRequest)
 	if result.Bugs, _, err = station.Bugs(after, st, seen); err != nil {
 		return result, err
 	}
-	result.Audit, err = audit.Run(after, st, id)
-	return result, err
+	if result.Audit, err = audit.Run(after, st, id); err != nil {
+		h.Say("misstep: the evidence is not compared with the findings: %v", err) // what was found is there all the same
+	}
+	return result, nil
 }
 
 // runTrials runs trials on this machine until work has returned.

@@ -32,7 +32,13 @@ func guardedAt(t *testing.T, dir string, change ...options) (*scene, tokens) {
 	t.Helper()
 	s := newSceneAt(t, station.Place{Dir: dir, Accounts: station.Accounts{Ask: true}},
 		append([]options{func(o *web.Options) { o.Asks = true }}, change...)...)
-	return s, func(role misstepv1.Role, project string, name ...string) string {
+	return s, tokensIn(t, dir)
+}
+
+// tokensIn makes tokens of a coordinator's folder.
+func tokensIn(t *testing.T, dir string) tokens {
+	t.Helper()
+	return func(role misstepv1.Role, project string, name ...string) string {
 		t.Helper()
 		access, stop, err := station.OpenAccess(t.Context(), dir, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)

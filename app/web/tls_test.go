@@ -81,7 +81,7 @@ func TestPagesOfACoordinatorWithTLS(t *testing.T) {
 		refused := b.post("/login", url.Values{"token": {"misstep_nothing"}})
 		require.Equal(t, http.StatusUnauthorized, refused.code)
 		require.NotContains(t, refused.text, "preface")
-		in := b.post("/login", url.Values{"token": {tokenOf(t, dir)}, "to": {"/findings"}})
+		in := b.post("/login", url.Values{"token": {tokensIn(t, dir)(misstepv1.Role_ROLE_VIEWER, "")}, "to": {"/findings"}})
 		require.Equal(t, http.StatusSeeOther, in.code, in.text)
 		require.Contains(t, in.header.Get("Set-Cookie"), "Secure")
 		require.Equal(t, http.StatusOK, b.get("/findings").code)
@@ -113,21 +113,9 @@ func TestPagesOfACoordinatorWithTLS(t *testing.T) {
 		b := s.browser()
 		b.site = &httptest.Server{URL: proxy.URL}
 		b.client.Transport = proxy.Client().Transport
-		in := b.post("/login", url.Values{"token": {tokenOf(t, dir)}, "to": {"/findings"}})
+		in := b.post("/login", url.Values{"token": {tokensIn(t, dir)(misstepv1.Role_ROLE_VIEWER, "")}, "to": {"/findings"}})
 		require.Equal(t, http.StatusSeeOther, in.code, in.text)
 		require.Equal(t, "/findings", in.header.Get("Location"))
 		require.Equal(t, http.StatusOK, b.get("/findings").code)
 	})
-}
-
-func tokenOf(t *testing.T, dir string) string {
-	t.Helper()
-	service, stop, err := station.OpenAccess(t.Context(), dir, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	defer stop()
-	made, err := service.CreateToken(t.Context(), &misstepv1.CreateTokenRequest{
-		Name: "t", Grants: []*misstepv1.Grant{{Role: misstepv1.Role_ROLE_VIEWER}},
-	})
-	require.NoError(t, err)
-	return made.GetSecret()
 }

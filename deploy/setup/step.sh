@@ -9,9 +9,9 @@ name=${1:?usage: deploy/setup/step.sh NAME COMMAND...}
 shift
 mkdir -p build/setup
 log=build/setup/$name.log
-start=$EPOCHREALTIME
+start=${EPOCHREALTIME/,/.} # some locales write a comma
 
-seconds() { awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f", b - a }'; }
+seconds() { LC_ALL=C awk -v a="$start" -v b="${EPOCHREALTIME/,/.}" 'BEGIN { printf "%.1f", b - a }'; }
 say() { printf 'setup: %-12s %s\n' "$name" "$*" >&2; }
 
 # Nothing is said about a step that has nothing to do.
@@ -30,7 +30,7 @@ took=$(seconds)
 kill $watcher 2>/dev/null
 wait $watcher 2>/dev/null
 
-printf '{"name": "%s", "start": %.1f, "seconds": %s, "exit": %d}\n' "$name" "$start" "$took" "$code" >"build/setup/$name.json"
+printf '{"name": "%s", "start": %s, "seconds": %s, "exit": %d}\n' "$name" "${start%.*}" "$took" "$code" >"build/setup/$name.json"
 (
   flock 9
   { printf '[\n' && cat build/setup/*.json | sed '$!s/$/,/' && printf ']\n'; } >build/setup.json.new &&
