@@ -3,6 +3,7 @@ package jfrcheck
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -36,6 +37,8 @@ type Options struct {
 	MaxBytes int64
 	// For is the time after which what has come of a stream or packed recording is its input; 0 for none.
 	For time.Duration
+	// Salvage is where the chunks of the one recording that are whole are written; empty for nowhere.
+	Salvage string
 	// Top is the number of threads and methods that the report has.
 	Top int
 }
@@ -73,6 +76,9 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 		list = append(list, newCodeEdges(path, o.JDK))
 	}
 	list = append(list, &topped{newSamples(), o.Top})
+	if o.Salvage != "" && len(o.Files) != 1 {
+		return nil, nil, errors.New("one recording at a time can be salvaged: name one")
+	}
 	for _, name := range o.Files {
 		r, err := check(ctx, reader, name, o, list)
 		if err != nil {
@@ -87,6 +93,7 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 	for _, c := range list {
 		c.report(report)
 	}
+	report.weigh()
 	if path.Empty() {
 		report.Checks = append(report.Checks, Check{
 			Name: recipe.EventEdges, What: "the instruction of each frame can call the frame above it", Unit: "edges",
@@ -110,8 +117,10 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		ctx = context.WithoutCancel(ctx)
 	}
 	r := &Recording{File: name, Form: in.form, Bytes: in.bytes, Profiler: recipe.ProfilerJFR}
+	p := progress{}
 	summary, err := reader(ctx, in.path, limits, func(record recording.Record) error {
 		r.note(record)
+		p.note(record)
 		for _, c := range list {
 			if err := c.Visit(record); err != nil {
 				return err
@@ -119,10 +128,14 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		}
 		return nil
 	})
+	r.Writers = r.writers.of(r, summary.Types)
 	for _, c := range list {
 		c.ends(r)
 	}
 	r.Events, r.LostBytes = summary.Events, summary.LostBytes
+	if stopped := r.finish(ctx, in, p, o.Salvage); err == nil && ctx.Err() == nil {
+		err = stopped
+	}
 	switch {
 	case err != nil && r.Chunks == 0 && len(r.Problems) == 0:
 		return nil, err
@@ -147,6 +160,7 @@ const (
 
 // note takes what a record says of the recording as a whole.
 func (r *Recording) note(record recording.Record) {
+	r.writers.note(record)
 	switch record := record.(type) {
 	case *recording.Chunk:
 		r.Chunks++
@@ -183,7 +197,14 @@ func (r *Recording) unreadable() error {
 		return ErrUnreadable
 	}
 	p := r.Problems[0]
-	return fmt.Errorf("%w: offset %d: %s", ErrUnreadable, p.Offset, p.Message)
+	damage := ""
+	if r.Damage != nil {
+		damage = "; it looks as if " + r.Damage.What
+	}
+	if r.Salvaged > 0 {
+		damage += fmt.Sprintf("; %d chunks that are whole were written", r.Salvaged)
+	}
+	return fmt.Errorf("%w: offset %d: %s%s", ErrUnreadable, p.Offset, p.Message, damage)
 }
 
 // topped reports the most frequent groups.
@@ -197,29 +218,40 @@ func (t *topped) report(r *Report) { t.samples.report(r, t.top) }
 // chunkOrder is the check of chunks, with a judge for each recording: in which JVM it was made is known at its end.
 type chunkOrder struct {
 	*chunks.Judge
-	check Check
-	found faults
+	severity *severity
+	check    Check
+	found    faults
+	touched  uint64
 }
 
 func newChunkOrder() *chunkOrder {
 	return &chunkOrder{
-		Judge: chunks.New(mostFaults, recipe.ProfilerJFR), found: faults{},
+		Judge: chunks.New(mostFaults, recipe.ProfilerJFR), severity: newSeverity(), found: faults{},
 		check: Check{
 			Name: recipe.JfrChunks, What: "each chunk defines what its events refer to, once, and is in order", Unit: "references",
 		},
 	}
 }
 
+// Visit takes a record.
+func (c *chunkOrder) Visit(r recording.Record) error {
+	c.severity.Visit(r)
+	return c.Judge.Visit(r)
+}
+
 func (c *chunkOrder) ends(r *Recording) {
 	v := c.Verdicts()
-	c.Judge = chunks.New(mostFaults, recipe.ProfilerJFR)
+	c.touched = saturated(c.touched, c.severity.spoilt(v.Mismatches))
+	defer func() { c.Judge, c.severity = chunks.New(mostFaults, recipe.ProfilerJFR), newSeverity() }()
 	c.check.add(v.Count)
 	for _, m := range v.Mismatches {
 		f := m.GetRecordingFault()
+		touched := c.severity.of(m)
 		c.found.add(Fault{
+			Touches: touched.class(), Samples: touched.samples, Events: touched.events,
 			Check: recipe.JfrChunks, Kind: m.GetKind(), Count: m.GetCount(), Place: placeOf(f),
 			Detail: fmt.Sprintf("%s; %s, chunk %d, position %d", f.GetDetail(), r.File, f.GetChunk(), f.GetPosition()),
-			Known:  r.knownAs(m), Profiler: r.Profiler,
+			Known:  r.knownAs(m), Profiler: r.blamed(),
 		})
 	}
 }
@@ -227,6 +259,7 @@ func (c *chunkOrder) ends(r *Recording) {
 func (c *chunkOrder) report(r *Report) {
 	r.Checks = append(r.Checks, c.check)
 	r.Faults = append(r.Faults, c.found.list()...)
+	r.Touched = saturated(r.Touched, c.touched)
 }
 
 // placeOf names what a fault of a chunk is about: constants and who refers to them, events beside their chunk, or the chunk.

@@ -104,8 +104,8 @@ func checkOf(t *testing.T, r *Report, name string) Check {
 func TestRecordingWithoutFaults(t *testing.T) {
 	s := stack(work, mainMethod)
 	r := run(t, Options{}, chunk(0), event(0, s), event(20*time.Millisecond, s), event(40*time.Millisecond, s), chunk(1))
-	assert.False(t, r.Wrong())
-	assert.True(t, r.Proved())
+	assert.False(t, r.Fails(TouchesBookkeeping))
+	assert.True(t, r.proved())
 	assert.Empty(t, r.Doubts)
 	assert.EqualValues(t, 6, checkOf(t, r, framesCheck).Right)
 	assert.EqualValues(t, 3, checkOf(t, r, sitesCheck).Right)
@@ -137,7 +137,7 @@ func TestSamplesThatAreNotWhole(t *testing.T) {
 	assert.Equal(t, Group{"main", all}, r.Threads[0].Group)
 	assert.InDelta(t, 7.0/8, r.Threads[0].Unusable(), 1e-9)
 	assert.Contains(t, r.Methods, Group{noMethod, Counts{Samples: 2, Empty: 2, Failed: 1, Biased: 1}})
-	assert.False(t, r.Wrong(), "what is lost is not wrong")
+	assert.False(t, r.Fails(TouchesBookkeeping), "what is lost is not wrong")
 }
 
 func TestFramesThatCannotBe(t *testing.T) {
@@ -147,12 +147,12 @@ func TestFramesThatCannotBe(t *testing.T) {
 		event(0, stack(method("p.Shape", "area", accAbstract), mainMethod)), event(1, far), event(2, far))
 	require.Len(t, r.Faults, 2)
 	assert.Equal(t, Fault{
-		Check: framesCheck, Kind: kindRange, Place: "p.Main.main", Count: 2, Sampler: execution, Profiler: "jfr",
+		Check: framesCheck, Kind: kindRange, Place: "p.Main.main", Count: 2, Touches: TouchesSamples, Samples: 2, Sampler: execution, Profiler: "jfr",
 		Detail: "bytecode index 70000", Stack: []string{"p.Main.work @ 5", "p.Main.main @ 70000"},
 	}, r.Faults[0])
 	assert.Equal(t, kindAbstract, r.Faults[1].Kind)
 	assert.EqualValues(t, 3, checkOf(t, r, framesCheck).Wrong)
-	assert.True(t, r.Wrong())
+	assert.True(t, r.Fails(TouchesBookkeeping))
 }
 
 func TestCallSitesThatContradict(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCallSitesThatContradict(t *testing.T) {
 		Check: sitesCheck, Kind: kindContradiction, Place: "p.Main.main @ 5 calls idle", Count: 1, Sampler: execution,
 		Detail: "40 of 41 samples have work there", Stack: []string{"p.Main.idle @ 5", "p.Main.main @ 5"},
 	}, r.Doubts[0])
-	assert.False(t, r.Wrong(), "a doubt is not wrong for certain")
+	assert.False(t, r.Fails(TouchesBookkeeping), "a doubt is not wrong for certain")
 
 	handle := event(102, stack(method("java.lang.invoke.LambdaForm$MH", "invoke", 8), mainMethod))
 	assert.Empty(t, run(t, Options{}, append(records, rare, handle)...).Doubts, "a method handle leads anywhere")
@@ -189,7 +189,7 @@ func TestRecordingThatIsCut(t *testing.T) {
 	cut := &recording.Problem{Chunk: 1, Offset: 1234, Message: "the file ends", Kind: recording.CutFile}
 	r := run(t, Options{}, chunk(0), chunk(1), cut)
 	assert.Equal(t, []Problem{{1, 1234, "the file ends"}}, r.Recordings[0].Problems)
-	assert.False(t, r.Wrong())
+	assert.False(t, r.Fails(TouchesBookkeeping))
 }
 
 // Of several files those that cannot be read do not keep the others from being checked.

@@ -170,7 +170,7 @@ func (c *codeEdges) ends(r *Recording) {
 			Check: recipe.EventEdges, Kind: m.GetKind(), Count: m.GetCount(), Sampler: suspect.GetSampler(), Detail: detail,
 			Known: r.knownAs(m), Profiler: r.Profiler,
 			Place: fmt.Sprintf("%s calls %s", frameText(protoMethod(caller), caller.GetBci()), protoMethod(frames[callee])),
-			Stack: protoStack(frames),
+			Stack: protoStack(frames), Touches: TouchesEvents, Events: m.GetCount(),
 		}, caller.GetClassName(), caller.GetMethod()})
 	}
 	c.wrong[code{}] += rest
@@ -194,6 +194,10 @@ func (c *codeEdges) report(r *Report) {
 	found := faults{}
 	for _, f := range c.found {
 		if !c.otherClass(f.class, f.method) {
+			if samplerTypes[f.Sampler] {
+				f.Touches, f.Samples, f.Events = TouchesSamples, f.Count, 0
+				r.Touched = saturated(r.Touched, f.Count)
+			}
 			found.add(f.Fault)
 		}
 	}

@@ -71,7 +71,7 @@ func TestEdgesByClassFiles(t *testing.T) {
 	r := run(t, o, chunk(0), event(0, good), event(1, good))
 	c := checkOf(t, r, recipe.EventEdges)
 	assert.EqualValues(t, 2, c.Right)
-	assert.False(t, r.Wrong())
+	assert.False(t, r.Fails(TouchesBookkeeping))
 
 	r = run(t, o, chunk(0), event(0, good), event(1, bad), event(2, bad))
 	c = checkOf(t, r, recipe.EventEdges)
@@ -91,7 +91,7 @@ func TestEdgesByClassFiles(t *testing.T) {
 	c = checkOf(t, r, recipe.EventEdges)
 	assert.Zero(t, c.Wrong, "another version of the class ran")
 	assert.EqualValues(t, 1, c.Void[otherFile])
-	assert.False(t, r.Wrong())
+	assert.False(t, r.Fails(TouchesBookkeeping))
 	assert.Contains(t, strings.Join(r.Notes, "\n"), "are not those that ran (other lines): java.util.concurrent.FutureTask")
 }
 

@@ -33,11 +33,21 @@ func (f faults) add(one Fault) {
 	key := faultKey{one.Kind, one.Place, one.Sampler, one.Profiler, one.Known}
 	if before, has := f[key]; has {
 		before.Count += one.Count
+		before.Samples, before.Events = before.Samples+one.Samples, before.Events+one.Events
+		before.Touches = worst(before.Touches, one.Touches)
 		one = before
 	} else if len(f) >= mostFaults {
 		return
 	}
 	f[key] = one
+}
+
+// worst is the class of two that touches more.
+func worst(a, b string) string {
+	if slices.Index(Touches, b) < slices.Index(Touches, a) {
+		return b
+	}
+	return a
 }
 
 func (f faults) list() []Fault { return slices.Collect(maps.Values(f)) }

@@ -110,7 +110,7 @@ func verdictOf(s *recording.Stack) (v stackVerdict) {
 
 func (f *frames) ends(r *Recording) {
 	for _, fault := range f.found {
-		fault.Profiler = r.Profiler
+		fault.Profiler, fault.Touches, fault.Samples = r.blamed(), TouchesSamples, fault.Count
 		f.all.add(*fault)
 	}
 	clear(f.found)

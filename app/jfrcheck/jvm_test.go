@@ -44,7 +44,7 @@ func TestClassFilesOfAnotherJDK(t *testing.T) {
 	c := checkOf(t, r, recipe.EventEdges)
 	assert.Zero(t, c.Wrong)
 	assert.EqualValues(t, 1, c.Void[otherFile])
-	assert.False(t, r.Wrong())
+	assert.False(t, r.Fails(TouchesBookkeeping))
 	assert.Equal(t, other, r.Recordings[0].JVM)
 	assert.Contains(t, strings.Join(r.Notes, "\n"), other+" was not made by the JDK "+jdk)
 

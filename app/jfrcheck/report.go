@@ -1,10 +1,6 @@
 package jfrcheck
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // Report is what a check of recordings found.
 type Report struct {
@@ -20,48 +16,13 @@ type Report struct {
 	Methods  []Group   `json:"methods"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
-}
-
-// Wrong reports whether there is anything that is wrong for certain.
-func (r *Report) Wrong() bool { return len(r.Faults) > 0 }
-
-// Proved reports whether any check compared anything.
-func (r *Report) Proved() bool {
-	for _, c := range r.Checks {
-		if c.Right+c.Wrong > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Answer says in a few words whether the profile is right, how much of it is unusable, and what was not checked.
-func (r *Report) Answer() string {
-	answer := "nothing that was checked is wrong"
-	switch {
-	case r.Wrong():
-		answer = "something is wrong for certain"
-	case !r.Proved():
-		return "nothing was checked: the recordings have nothing to compare"
-	case len(r.Doubts) > 0:
-		answer = "nothing is wrong for certain, but something is doubtful"
-	}
-	var unusable, skipped []string
-	for _, s := range r.Samplers {
-		unusable = append(unusable, fmt.Sprintf("%.1f %% of %s", 100*s.Unusable(), s.Event))
-	}
-	if len(unusable) > 0 {
-		answer += "; samples without a whole stack: " + strings.Join(unusable, ", ")
-	}
-	for _, c := range r.Checks {
-		if c.Skipped != "" {
-			skipped = append(skipped, c.Name)
-		}
-	}
-	if len(skipped) > 0 {
-		answer += "; not checked: " + strings.Join(skipped, ", ")
-	}
-	return answer
+	// Samples of all samplers, and those that faults touch; a sample with faults of two kinds may be counted twice. Class is what the
+	// worst fault touches: samples, events or bookkeeping; empty without faults.
+	Samples uint64 `json:"samples"`
+	Touched uint64 `json:"touched"`
+	Class   string `json:"class,omitempty"`
+	// Verdict is the answer in a word: right, touched, unjudged or unproved.
+	Verdict string `json:"verdict"`
 }
 
 // Recording is one file.
@@ -78,6 +39,9 @@ type Recording struct {
 	End   time.Time `json:"end"`
 	// JVM that it was made by, as it calls itself (jdk.JVMInformation), empty where the recording does not say.
 	JVM string `json:"jvm,omitempty"`
+	// Writers of its chunks: jfr (HotSpot's), async-profiler, Datadog's profiler, native image or unknown writer.
+	Writers []string `json:"writers"`
+	writers writers
 	// versions are those of all JVMs whose chunks it has.
 	versions []string
 	// Profiler that wrote it, as far as the recording shows it: jfr or async-profiler (and what is made of it).
@@ -86,6 +50,13 @@ type Recording struct {
 	LostBytes int64 `json:"lost_bytes,omitempty"`
 	// Problems are places that could not be read.
 	Problems []Problem `json:"problems,omitempty"`
+	// ReadBytes are those of the chunks that were read, of Bytes. The rest was not judged. Damage is what it looks like, null for none.
+	// MissingBytes are those that the last chunk has more by its header.
+	ReadBytes    int64   `json:"read_bytes"`
+	MissingBytes int64   `json:"missing_bytes,omitempty"`
+	Damage       *Damage `json:"damage,omitempty"`
+	// Salvaged chunks were written to another file.
+	Salvaged int `json:"salvaged,omitempty"`
 	// Incomplete says why not all of it was read, empty if all was.
 	Incomplete string `json:"incomplete,omitempty"`
 }
@@ -119,6 +90,10 @@ type Fault struct {
 	// Place is where: the edge, the site, the constant.
 	Place string `json:"place"`
 	Count uint64 `json:"count"`
+	// Touches is what it touches, samples, events or bookkeeping, by the references from events to it; Samples and Events count them.
+	Touches string `json:"touches"`
+	Samples uint64 `json:"samples,omitempty"`
+	Events  uint64 `json:"events,omitempty"`
 	// Sampler is the type of event that shows it, empty where it is none's. Profiler wrote the recording, empty where all show it.
 	Sampler  string `json:"sampler,omitempty"`
 	Profiler string `json:"profiler,omitempty"`

@@ -40,5 +40,5 @@ func TestEdgesOfTracedMethods(t *testing.T) {
 	c := checkOf(t, r, recipe.EventEdges)
 	assert.Zero(t, c.Wrong)
 	assert.EqualValues(t, 1, c.Void[otherFile])
-	assert.False(t, r.Wrong())
+	assert.False(t, r.Fails(TouchesBookkeeping))
 }

@@ -42,8 +42,10 @@ type jfrCheckCommand struct {
 	JDK       string        `name:"jdk" help:"Folder of the JDK that made the recordings (its JAVA_HOME), for the check event-edges." type:"existingdir" placeholder:"DIR"`
 	HTML      string        `name:"html" help:"Write a report to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
 	For       time.Duration `within:"(0s,)" help:"End a pipe or stdin after this time, and check what has come." placeholder:"DURATION"`
+	FailOn    string        `name:"fail-on" help:"Exit with 1 for faults that touch samples, also for those of other events, or for any." enum:"samples,events,any" default:"samples" placeholder:"WHAT"`
+	Salvage   string        `help:"Write the chunks of the recording that are whole to this file." type:"path" placeholder:"FILE"`
 	Top       int           `within:"[1,)" help:"Threads and methods that are shown." default:"8"`
-	JSON      bool          `name:"json" help:"Print the report as {recordings, checks, faults, doubts, samplers, threads, methods, notes}."`
+	JSON      bool          `name:"json" help:"Print the report as {recordings, checks, faults, doubts, samplers, threads, methods, notes, samples, touched, class, verdict}."`
 }
 
 var errCutShort = errors.New("interrupted: the report has what was read before")
@@ -51,8 +53,10 @@ var errCutShort = errors.New("interrupted: the report has what was read before")
 // Help is shown below the command's usage.
 func (c *jfrCheckCommand) Help() string {
 	return "Recordings of JFR, from JDK 8u262 on, and of profilers that write its format. Without class files, only what needs\n" +
-		"none is checked, and the summary says what was not. Faults are wrong for certain; doubts are not, and do not change\n" +
-		"the exit code. A recording that cannot be read does not keep the others from being checked. Ctrl-C ends the reading:\n" +
+		"none is checked, and the summary says what was not. Each fault says what it touches, by the references from events\n" +
+		"to it: samples, other events, or bookkeeping. The last line answers for the profile, and the exit code is 1 where\n" +
+		"samples are touched (--fail-on). Doubts do not change it. Of a damaged recording the answer says what share was\n" +
+		"read, and the exit code is 4: the rest was not judged. A recording that cannot be read does not keep the others from being checked. Ctrl-C ends the reading:\n" +
 		"the report has what was read before, and the exit code is 2."
 }
 
@@ -60,7 +64,7 @@ func (c *jfrCheckCommand) Help() string {
 func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
 	report, failed, err := jfrcheck.Run(ctx, recording.Parse, jfrcheck.Options{
 		Files: c.Files, Stdin: os.Stdin, ClassPath: c.Classpath, JDK: c.JDK, MaxBytes: int64(c.MaxSize), For: c.For,
-		Top: c.Top,
+		Top: c.Top, Salvage: c.Salvage,
 	})
 	if err != nil {
 		return err
@@ -81,17 +85,35 @@ func (c *jfrCheckCommand) Run(ctx context.Context, e *env) error {
 	for _, err := range failed {
 		e.say("misstep: %v", err)
 	}
+	c.saySalvaged(e, report)
 	switch {
 	case ctx.Err() != nil:
 		return &exitError{code: exitFailed, err: errCutShort}
 	case len(failed) > 0:
 		return &exitError{code: exitFailed}
-	case report.Wrong():
+	case report.Fails(failClasses[c.FailOn]):
 		return &exitError{code: exitFound}
-	case !report.Proved():
+	case report.Verdict == jfrcheck.VerdictUnjudged, report.Verdict == jfrcheck.VerdictUnproved:
 		return &exitError{code: exitVoid}
 	}
 	return nil
+}
+
+// failClasses are what the worst fault touches at least, by the value of --fail-on.
+var failClasses = map[string]string{
+	"samples": jfrcheck.TouchesSamples, "events": jfrcheck.TouchesEvents, "any": jfrcheck.TouchesBookkeeping,
+}
+
+// saySalvaged says what was written of a recording that was read at least in part; the error of any other has it.
+func (c *jfrCheckCommand) saySalvaged(e *env, report *jfrcheck.Report) {
+	if c.Salvage == "" || len(report.Recordings) == 0 {
+		return
+	}
+	if n := report.Recordings[0].Salvaged; n > 0 {
+		e.say("misstep: %s written to %s", plural(n, "whole chunk"), c.Salvage)
+		return
+	}
+	e.say("misstep: no chunk is whole: nothing was written to %s", c.Salvage)
 }
 
 type jfrDiffCommand struct {

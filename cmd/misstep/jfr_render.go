@@ -21,7 +21,7 @@ const (
 // renderReport prints a report that is read in a minute: what it is about, whether anything is wrong, what samples lack.
 func renderReport(w io.Writer, r *jfrcheck.Report) {
 	for _, f := range r.Recordings {
-		fmt.Fprintf(w, "%s: %s, %s, %v, %s\n", printable(f.File), f.Profiler, humanize.IBytes(uint64(f.Bytes)),
+		fmt.Fprintf(w, "%s: %s, %s, %v, %s\n", printable(f.File), printable(strings.Join(f.Writers, ", ")), humanize.IBytes(uint64(f.Bytes)),
 			f.End.Sub(f.Begin).Round(time.Second), plural(f.Chunks, "chunk"))
 		for _, p := range f.Problems[:min(len(f.Problems), screenProblems)] {
 			fmt.Fprintf(w, "  chunk %d, offset %d: %s\n", p.Chunk, p.Offset, printable(p.Message))
@@ -49,7 +49,7 @@ func renderReport(w io.Writer, r *jfrcheck.Report) {
 		{title: "tolerated", cut: 12, drop: 1},
 		{title: "void", cut: 12, drop: 2},
 	}, rows)
-	renderFaults(w, "wrong for certain", r.Faults)
+	renderFaults(w, "wrong for certain", byTouch(r.Faults))
 	renderFaults(w, "doubtful", r.Doubts)
 	renderSamplers(w, r.Samplers)
 	renderThreads(w, r.Threads)
@@ -69,6 +69,12 @@ func renderReport(w io.Writer, r *jfrcheck.Report) {
 	}
 }
 
+// byTouch has the faults first that touch more.
+func byTouch(faults []jfrcheck.Fault) []jfrcheck.Fault {
+	class := func(f jfrcheck.Fault) int { return slices.Index(jfrcheck.Touches, f.Touches) }
+	return slices.SortedStableFunc(slices.Values(faults), func(a, b jfrcheck.Fault) int { return class(a) - class(b) })
+}
+
 func renderFaults(w io.Writer, title string, faults []jfrcheck.Fault) {
 	if len(faults) == 0 {
 		return
@@ -81,6 +87,7 @@ func renderFaults(w io.Writer, title string, faults []jfrcheck.Fault) {
 		first := fmt.Sprintf("  %d ×  ", f.Count)
 		others := strings.Repeat(" ", len([]rune(first)))
 		what := f.Kind + ": " + f.Place
+		what += touching(f)
 		if f.Known != "" {
 			what += ", known as " + f.Known
 		}
@@ -95,6 +102,17 @@ func renderFaults(w io.Writer, title string, faults []jfrcheck.Fault) {
 	if more := len(faults) - shown; more > 0 {
 		fmt.Fprintf(w, "  and %d more: --json or --html has all\n", more)
 	}
+}
+
+// touching says what a fault touches, and of how many samples.
+func touching(f jfrcheck.Fault) string {
+	switch {
+	case f.Touches == "": // a doubt
+		return ""
+	case f.Samples > 0:
+		return ", touches " + plural(int(f.Samples), "sample")
+	}
+	return ", touches " + f.Touches
 }
 
 func renderSamplers(w io.Writer, samplers []jfrcheck.Sampler) {

@@ -62,9 +62,11 @@ var jsonValues = []struct{ command, value string }{
 	{"jdk add", "the catalogue's entry; with `--coordinator`, `[{entry: CatalogueEntry, existing, campaign_ids}]`"},
 	{"jdk list", "list of the catalogue's entries; with `--coordinator`, list of [CatalogueEntry](#catalogueentry)"},
 	{"jdk show", "the catalogue's entry"},
-	{"jfr check", "`{recordings, checks, faults, doubts, samplers, threads, methods, notes}`: `recordings` of `{file, form, bytes, chunks, events, begin, end, " +
-		"jvm, profiler, lost_bytes, problems: [{chunk, offset, message}], incomplete}`; `checks` of `{name, what, unit, skipped, right, wrong, tolerated, void}`; " +
-		"`faults` and `doubts` of `{check, kind, place, count, sampler, profiler, detail, known, stack}`; `methods` of `{name, samples, empty, " +
+	{"jfr check", "`{recordings, checks, faults, doubts, samplers, threads, methods, notes, samples, touched, class, verdict}`; class is samples, " +
+		"events or bookkeeping, verdict right, touched, unjudged or unproved: `recordings` of `{file, form, bytes, chunks, events, begin, end, " +
+		"jvm, writers, profiler, lost_bytes, problems: [{chunk, offset, message}], read_bytes, missing_bytes, damage: {kind, what, lost}, salvaged, " +
+		"incomplete}`; `checks` of `{name, what, unit, skipped, right, wrong, tolerated, void}`; " +
+		"`faults` and `doubts` of `{check, kind, place, count, touches, samples, events, sampler, profiler, detail, known, stack}`; `methods` of `{name, samples, empty, " +
 		"failed, truncated, lost, unknown, biased}`, `threads` of the same and `{median_ns, p90_ns}`, `samplers` of that with `event` for the name and `asked`"},
 	{"jfr diff", "`{a, b, level, compared, changes, stacks, left_out, notes}`: `a` and `b` of `{file, event, samples, empty, failed, truncated, lost, unknown, biased, " +
 		"compared, blocks}`, `changes` and " +

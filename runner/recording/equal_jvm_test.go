@@ -31,6 +31,8 @@ func recordsOf(t *testing.T, read reading, file string) (all records) {
 			text, err := json.Marshal(r)
 			all.sums = append(all.sums, fmt.Sprintf("%T %s", r, text))
 			return err
+		case *Touched: // JMC does not follow references
+			return nil
 		default:
 			all.in = append(all.in, r)
 			return nil

@@ -33,6 +33,7 @@ const (
 	modifiersRole
 	hiddenRole
 	startedRole
+	jvmNameRole
 	roleCount
 )
 
@@ -54,7 +55,7 @@ var (
 	}
 	typeRoleNames = map[string]map[string]role{
 		settingType: {"id": typeRole, "name": nameRole, "value": valueRole},
-		jvmType:     {"jvmVersion": valueRole, "jvmStartTime": startedRole},
+		jvmType:     {"jvmVersion": valueRole, "jvmStartTime": startedRole, "jvmName": jvmNameRole},
 		lossType:    {"amount": bytesRole},
 		lostType:    {"lostSamples": samplesRole},
 		methodName: {
@@ -115,7 +116,7 @@ func (f *field) fits(r role) bool {
 		return f.pooled && f.of.name == stackName
 	case methodRole, kindRole, classRole:
 		return f.pooled
-	case stateRole, nameRole, valueRole, descriptorRole:
+	case stateRole, nameRole, valueRole, descriptorRole, jvmNameRole:
 		return f.pooled || f.of.form == stringForm
 	case biasedRole, failedRole, hiddenRole:
 		return !f.pooled && f.of.form == booleanForm
@@ -175,6 +176,9 @@ func (p *parser) record(t *typ) *broken {
 		p.give(&Setting{Type: jvmType, Name: "jvmVersion", Value: p.text(t, valueRole)})
 		if t.roles[startedRole] != nil {
 			p.give(&Setting{Type: jvmType, Name: JVMStart, Value: strconv.FormatInt(int64(p.values[startedRole]), 10)})
+		}
+		if t.roles[jvmNameRole] != nil {
+			p.give(&Setting{Type: jvmType, Name: JVMName, Value: p.text(t, jvmNameRole)})
 		}
 	case t.name == lossType && t.roles[bytesRole] != nil:
 		p.summary.LostBytes += int64(p.values[bytesRole])

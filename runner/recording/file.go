@@ -125,7 +125,7 @@ func (f *file) chunk(ctx context.Context, offset int64) (int64, error) {
 	usable := int(size)
 	if cut {
 		if usable = h.salvage(f.buffer); usable == 0 {
-			return 0, f.problem(CutFile, offset, "the header says %d bytes; the file ends after %d", declared, left)
+			return 0, f.missing(offset, declared, left)
 		}
 	}
 	if err := f.begin(h, int64(usable), offset); err != nil {
@@ -134,7 +134,7 @@ func (f *file) chunk(ctx context.Context, offset int64) (int64, error) {
 	var err error
 	switch {
 	case cut:
-		err = f.problem(CutFile, offset, "the header says %d bytes; the file ends after %d", declared, left)
+		err = f.missing(offset, declared, left)
 	case h.state != 0:
 		err = f.problem(Unfinished, offset, "the chunk was not finished: its header says %d bytes, of the file's %d", size, left)
 	}
@@ -179,6 +179,15 @@ func (f *file) contents(ctx context.Context, h header, data []byte, offset int64
 		return f.problem(Layout, offset+int64(wrong.position), "%s", wrong.message)
 	}
 	return nil
+}
+
+// missing gives the problem that the file ends in the chunk at hand.
+func (f *file) missing(offset, declared, left int64) error {
+	f.summary.Problems++
+	return f.visit(&Problem{
+		Chunk: f.index, Offset: offset, Kind: CutFile, Missing: max(declared-left, 0),
+		Message: fmt.Sprintf("the header says %d bytes; the file ends after %d", declared, left),
+	})
 }
 
 // problem gives a problem of the chunk at hand.

@@ -20,6 +20,9 @@ type parser struct {
 	slab                      []Event
 	values                    values
 	visitErr                  error
+	// differences are those that were given; trace follows references instead of entering them.
+	differences []differences
+	trace       *tracer
 }
 
 type linkPlace struct {
@@ -49,6 +52,7 @@ func (p *parser) run(ctx context.Context) *broken {
 		return err
 	}
 	p.windows()
+	p.touched(ctx)
 	return nil
 }
 

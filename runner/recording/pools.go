@@ -36,6 +36,7 @@ type definition struct {
 // link is the references to constants of a type that a field of another has; of a string that is a constant, there is no field.
 type link struct {
 	from, to *typ
+	of       *field
 	field    string
 	ids      ids
 	last     uint64
@@ -44,6 +45,10 @@ type link struct {
 
 // refer enters a reference; 0 is none.
 func (p *parser) refer(from *typ, f *field, to *typ, id uint64, position int) {
+	if p.trace != nil {
+		p.trace.reference(from, f, to, id)
+		return
+	}
 	if id == 0 || p.silent {
 		return
 	}
@@ -65,7 +70,7 @@ func (p *parser) linkOf(from *typ, f *field, to *typ) *link {
 	at := linkPlace{from, f}
 	l := p.links[at]
 	if l == nil {
-		l = &link{from: from, to: to, field: f.name}
+		l = &link{from: from, to: to, of: f, field: f.name}
 		p.links[at] = l
 		p.linked = append(p.linked, l)
 		to.constants()
@@ -164,8 +169,9 @@ func (p *parser) lacking(l *link) *Link {
 // twice gives the definitions that differ from the one a parser finds, and their number.
 func (p *parser) twice(t *typ) *broken {
 	differing := map[string]*ids{} // by the fields
+	numbers := map[string][]int{}
 	for _, d := range t.pool.again {
-		_, first, _ := t.find(d.id)
+		constant, first, _ := t.find(d.id)
 		fields := strings.Join(p.differing(t, first, int(d.position)), ",")
 		if p.compared > mostCompared {
 			return &broken{message: "the chunk defines too many constants again", position: int(d.position), limit: true}
@@ -176,14 +182,26 @@ func (p *parser) twice(t *typ) *broken {
 		if differing[fields] == nil {
 			differing[fields] = &ids{}
 		}
-		if number, fresh := differing[fields].add(d.id); fresh && number < mostExamples {
+		number, fresh := differing[fields].add(d.id)
+		if fresh {
+			numbers[fields] = append(numbers[fields], constant)
+		}
+		if fresh && number < mostExamples {
 			p.give(&Fault{Kind: Twice, Type: t.name, ID: d.id, From: t.name, Position: int64(d.position), Field: fields})
 		}
 	}
 	for _, fields := range slices.Sorted(maps.Keys(differing)) {
 		p.give(&Differing{Type: t.name, Fields: fields, IDs: differing[fields].size})
+		p.differences = append(p.differences, differences{t, fields, numbers[fields]})
 	}
 	return nil
+}
+
+// differences are the constants of a type that are defined again with these fields changed.
+type differences struct {
+	of      *typ
+	fields  string
+	numbers []int
 }
 
 // windows gives when the events of each type ended.

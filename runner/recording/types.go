@@ -2,7 +2,7 @@ package recording
 
 import "fmt"
 
-// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Differing, *Fault, *Window or *Problem.
+// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Differing, *Fault, *Window, *Touched or *Problem.
 type Record interface{ record() }
 
 func (*Chunk) record()     {}
@@ -129,11 +129,15 @@ type Lost struct {
 }
 
 // Setting is the value of a setting of an event type, as of the time of the chunk. What the JVM says of itself comes as one: the
-// type is jdk.JVMInformation, the name that of its field jvmVersion or JVMStart.
+// type is jdk.JVMInformation, the name that of its field jvmVersion, JVMStart or JVMName.
 type Setting struct{ Type, Name, Value string }
 
-// JVMStart is the name of the setting that says when the JVM started, in milliseconds since the epoch.
-const JVMStart = "jvmStartTime"
+// JVMStart is the name of the setting that says when the JVM started, in milliseconds since the epoch, JVMName that of the one that
+// says what the JVM calls itself without its version.
+const (
+	JVMStart = "jvmStartTime"
+	JVMName  = "jvmName"
+)
 
 // Pool counts the constants of one type in a chunk.
 type Pool struct {
@@ -205,6 +209,8 @@ type Problem struct {
 	Offset  int64
 	Message string
 	Kind    ProblemKind
+	// Missing is the number of bytes that the chunk has more by its header than the file, 0 where that is not the problem.
+	Missing int64
 }
 
 // ProblemKind tells who or what is to blame for a problem.

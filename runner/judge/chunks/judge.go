@@ -18,9 +18,9 @@ import (
 // AsyncWriter stands before the referrers in async-profiler's recordings, whose faults are not JFR's.
 const AsyncWriter = recipe.ProfilerAsync + "'s "
 
-// emergencyDump stands before those that refer to constants of types that a flush leaves out, in the chunk that a JVM flushes when
+// EmergencyDump stands before those that refer to constants of types that a flush leaves out, in the chunk that a JVM flushes when
 // it crashes or has no memory left.
-const emergencyDump = "an emergency dump's "
+const EmergencyDump = "an emergency dump's "
 
 // notFlushed are the types of constants that a flush writes for classes only (HotSpot jfrTypeSet.cpp).
 var notFlushed = []string{"jdk.types.Package", "jdk.types.Module", "jdk.types.ClassLoader"}
@@ -176,7 +176,7 @@ func (j *Judge) undefined() {
 	}
 	at := func(typeName, from, field string) place {
 		if j.dump && slices.Contains(notFlushed, typeName) {
-			from = emergencyDump + from
+			from = EmergencyDump + from
 		}
 		return place{recipe.KindUndefinedConstant, typeName, writer + from, field}
 	}

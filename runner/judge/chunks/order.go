@@ -81,6 +81,9 @@ func disorder(c *recording.Chunk) (what, detail string) {
 
 const ticksBack = "ticks before the previous chunk"
 
+// StartBack is the field of the fault of a chunk that begins before the end of the one before it.
+const StartBack = "start before the previous chunk's end"
+
 // unordered returns what is wrong with the times of a chunk after another one. The duration of an unfinished chunk is that at
 // its last flush, so that only a chunk before one is bounded by it.
 func unordered(p, c *recording.Chunk) (what, detail string) {
@@ -88,7 +91,7 @@ func unordered(p, c *recording.Chunk) (what, detail string) {
 	case c.StartTicks <= p.StartTicks:
 		return ticksBack, fmt.Sprintf("%d, the previous chunk begins at %d", c.StartTicks, p.StartTicks)
 	case c.StartNanos < p.StartNanos+p.DurationNanos:
-		return "start before the previous chunk's end",
+		return StartBack,
 			fmt.Sprintf("by %v", time.Duration(p.StartNanos+p.DurationNanos-c.StartNanos))
 	}
 	return "", ""
@@ -107,7 +110,7 @@ func origin(c *recording.Chunk) float64 {
 // Where the events of a type lie outside of their chunk.
 const (
 	sideBefore = "before"
-	sideAfter  = "after"
+	SideAfter  = "after"
 )
 
 // window judges the times of the events of one type. An unfinished chunk has no end yet.
@@ -125,7 +128,7 @@ func (j *Judge) window(w *recording.Window) {
 	for _, side := range []struct {
 		field   string
 		outside int64
-	}{{sideBefore, before}, {sideAfter, after}} {
+	}{{sideBefore, before}, {SideAfter, after}} {
 		if side.outside <= 0 {
 			continue
 		}

@@ -19,6 +19,9 @@ const (
 // (HotSpot jfrThreadState.cpp, JfrThreadName; jfrThreadGroup.cpp). Its ids never change.
 var nameFields = []string{"osName", "javaName", "group"}
 
+// MayDiffer reports whether a rule permits an id to be defined with other contents.
+func MayDiffer(d *recording.Differing) bool { return differenceRule(d) != "" }
+
 // differenceRule returns the rule that permits an id to be defined with other contents, or "".
 func differenceRule(d *recording.Differing) string {
 	switch d.Type {
@@ -74,7 +77,7 @@ func timeRule(c *recording.Chunk, w *recording.Window, field string, outside int
 		return recipe.RuleMicrosecondClock
 	case field == sideBefore && slices.Contains(sampled, w.Type):
 		return recipe.RuleSampledBeforeRotation
-	case field == sideAfter && w.Type == deprecated:
+	case field == SideAfter && w.Type == deprecated:
 		return recipe.RuleWrittenAtRotation
 	case field == sideBefore && slices.Contains(transitioning, w.Type):
 		return recipe.RuleEndedBeforeRotation

@@ -102,6 +102,9 @@ final class EventSinks implements IParserExtension, IEventSinkFactory {
     if (fields.has("jvmStartTime")) {
       jvm("jvmStartTime", Long.toString(fields.number(values, "jvmStartTime")));
     }
+    if (fields.has("jvmName")) {
+      jvm("jvmName", fields.string(values, "jvmName"));
+    }
   }
 
   private void jvm(String field, String of) {
