@@ -3079,7 +3079,10 @@ type ListFindingsResponse struct {
 	// next_page_token asks for the findings after these; empty when there were no more.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// total is the number of all findings, selected or not.
-	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	Total uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	// jdk_trials counts the trials that proved something on what the request's jdk selects, in its campaign if it names one; absent
+	// without a jdk, and with shared.
+	JdkTrials     *uint64 `protobuf:"varint,4,opt,name=jdk_trials,json=jdkTrials,proto3,oneof" json:"jdk_trials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3131,6 +3134,13 @@ func (x *ListFindingsResponse) GetNextPageToken() string {
 func (x *ListFindingsResponse) GetTotal() uint64 {
 	if x != nil {
 		return x.Total
+	}
+	return 0
+}
+
+func (x *ListFindingsResponse) GetJdkTrials() uint64 {
+	if x != nil && x.JdkTrials != nil {
+		return *x.JdkTrials
 	}
 	return 0
 }
@@ -3191,7 +3201,9 @@ type ListBugsResponse struct {
 	// total is the number of all findings, selected or not.
 	Total uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	// history of all findings, selected or not: when they were first seen, and the trials that showed any.
-	History       *History `protobuf:"bytes,4,opt,name=history,proto3" json:"history,omitempty"`
+	History *History `protobuf:"bytes,4,opt,name=history,proto3" json:"history,omitempty"`
+	// jdk_trials as in ListFindingsResponse.
+	JdkTrials     *uint64 `protobuf:"varint,5,opt,name=jdk_trials,json=jdkTrials,proto3,oneof" json:"jdk_trials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3252,6 +3264,13 @@ func (x *ListBugsResponse) GetHistory() *History {
 		return x.History
 	}
 	return nil
+}
+
+func (x *ListBugsResponse) GetJdkTrials() uint64 {
+	if x != nil && x.JdkTrials != nil {
+		return *x.JdkTrials
+	}
+	return 0
 }
 
 // Bug stands for all selected findings with the same known_as; a finding that is not known on every JDK is a bug by itself.
@@ -5550,18 +5569,24 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	" \x01(\tR\x03bug\x12\x14\n" +
 	"\x05state\x18\v \x01(\tR\x05state\x12\x16\n" +
 	"\x06shared\x18\x1e \x01(\bR\x06shared\x12\x18\n" +
-	"\adoubted\x18F \x01(\bR\adoubted\"\x85\x01\n" +
+	"\adoubted\x18F \x01(\bR\adoubted\"\xb8\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
 	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x04R\x05total\"N\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\x12\"\n" +
+	"\n" +
+	"jdk_trials\x18\x04 \x01(\x04H\x00R\tjdkTrials\x88\x01\x01B\r\n" +
+	"\v_jdk_trials\"N\n" +
 	"\x0fListBugsRequest\x12;\n" +
-	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"\xa4\x01\n" +
+	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"\xd7\x01\n" +
 	"\x10ListBugsResponse\x12#\n" +
 	"\x04bugs\x18\x01 \x03(\v2\x0f.misstep.v1.BugR\x04bugs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x04R\x05total\x12-\n" +
-	"\ahistory\x18\x04 \x01(\v2\x13.misstep.v1.HistoryR\ahistory\"\xb9\x03\n" +
+	"\ahistory\x18\x04 \x01(\v2\x13.misstep.v1.HistoryR\ahistory\x12\"\n" +
+	"\n" +
+	"jdk_trials\x18\x05 \x01(\x04H\x00R\tjdkTrials\x88\x01\x01B\r\n" +
+	"\v_jdk_trials\"\xb9\x03\n" +
 	"\x03Bug\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -6047,6 +6072,8 @@ func file_misstep_v1_admin_proto_init() {
 	file_misstep_v1_run_proto_init()
 	file_misstep_v1_admin_proto_msgTypes[21].OneofWrappers = []any{}
 	file_misstep_v1_admin_proto_msgTypes[24].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[45].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[47].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
