@@ -11,6 +11,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"misstep/app/compared"
 	"misstep/app/executors"
 	"misstep/app/station"
 	"misstep/coordinator/access"
@@ -42,9 +43,17 @@ func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv
 	}
 }
 
-// renderOutcome prints one outcome as text. knownAs labels mismatches that are known bugs; nil labels none.
-func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
+// renderOutcome prints one outcome as text, and of which walkers little is known unless the recipe is nil. knownAs labels mismatches
+// that are known bugs; nil labels none.
+func renderOutcome(w io.Writer, r *misstepv1.Recipe, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
+	var rows []compared.Row
+	if r != nil {
+		rows = compared.OfOutcome(r.GetJdk().GetName(), r.GetProfiler(), o)
+	}
 	fmt.Fprintf(w, "outcome: %s", misstepv1.OutcomeName(o.GetKind()))
+	if o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN && len(compared.Doubts(rows)) > 0 {
+		fmt.Fprint(w, " in what was compared, of the rest nothing is known")
+	}
 	if len(o.GetMismatches()) > 0 {
 		fmt.Fprintf(w, " (%s)", mismatchSummary(o, knownAs))
 	} else if o.GetReason() != "" {
@@ -60,6 +69,11 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 		fmt.Fprintln(w, "nothing was checked: the recipe has no checks, or the JVM ended before any (misstep checks lists them)")
 	}
 	renderChecks(w, o.GetChecks(), o.GetSignals())
+	renderCompared(w, rows)
+	renderDoubts(w, rows, "--json has the counts of all")
+	if upTo := compared.UpTo(rows); upTo != "" && o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN {
+		fmt.Fprintln(w, upTo)
+	}
 	renderPerturbation(w, o.GetPerturbation())
 	const maxShown = 5 // mismatches in full; the JSON form has all
 	for i, m := range o.GetMismatches() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"misstep/app/compared"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -39,7 +40,7 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 		return map[string]string{"truncated": "JDK-8303444"}[m.GetKind()]
 	}
 	var b bytes.Buffer
-	renderOutcome(&b, o, known)
+	renderOutcome(&b, nil, o, known)
 	assert.Contains(t, b.String(), "outcome: mismatches (8 of 4 kinds, 1 of the kinds known as JDK-8303444)\n")
 	assert.Equal(t, 1, strings.Count(b.String(), "\nknown as JDK-8303444\n"))
 	assert.Equal(t, "8 of 4 kinds", mismatchSummary(o, nil))
@@ -53,11 +54,11 @@ func TestOutcomeWithoutChecksSaysSo(t *testing.T) {
 	const nothing = "nothing was checked"
 	o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
 	var b bytes.Buffer
-	renderOutcome(&b, o, nil)
+	renderOutcome(&b, nil, o, nil)
 	assert.Contains(t, b.String(), nothing)
 	b.Reset()
 	o.Checks = []*misstepv1.CheckCount{{Check: "liveness", Total: 1, Match: 1}}
-	renderOutcome(&b, o, nil)
+	renderOutcome(&b, nil, o, nil)
 	assert.NotContains(t, b.String(), nothing)
 }
 
@@ -108,4 +109,32 @@ func TestStderrOfAFailedWorkload(t *testing.T) {
 	assert.Empty(t, b.String())
 	renderStderr(&b, "no such configuration: \x1b[2Jfast\nusage\n")
 	assert.Equal(t, "\nthe workload's stderr ends with:\n  no such configuration: ?[2Jfast\n  usage\n", b.String())
+}
+
+// A clean outcome of which hardly anything was compared is not called clean without that.
+func TestCleanOnlyInWhatWasCompared(t *testing.T) {
+	r := &misstepv1.Recipe{
+		Jdk: &misstepv1.Jdk{Name: "jdk28"}, Profiler: &misstepv1.Profiler{Name: "async-profiler", Options: []string{"cstack=vmx"}},
+	}
+	o := &misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Checks: []*misstepv1.CheckCount{
+			{Check: "profiler-shadow", Total: 8841, Match: 22, Unwalkable: map[int32]uint64{-1: 8819}},
+		},
+	}
+	var b bytes.Buffer
+	renderOutcome(&b, r, o, nil)
+	assert.True(t, strings.HasPrefix(b.String(), "outcome: clean in what was compared, of the rest nothing is known\n"), b.String())
+	assert.Contains(t, b.String(), "async-profiler,cstack=vmx on jdk28 hardly gave anything to compare")
+	assert.Contains(t, b.String(), "at most 15 % of what is compared is wrong")
+	b.Reset()
+	o.Checks[0].Match, o.Checks[0].Unwalkable = 8841, nil
+	renderOutcome(&b, r, o, nil)
+	assert.True(t, strings.HasPrefix(b.String(), "outcome: clean\n"), b.String())
+	assert.Contains(t, b.String(), "at most 0.042 % of what is compared is wrong")
+	t.Setenv("COLUMNS", "80")
+	b.Reset()
+	renderCompared(&b, compared.OfOutcome("jdk28", r.GetProfiler(), o))
+	for line := range strings.Lines(b.String()) {
+		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 80)
+	}
 }
