@@ -14,6 +14,7 @@ import (
 	"misstep/app/compared"
 	"misstep/app/executors"
 	"misstep/app/station"
+	"misstep/bundle"
 	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
@@ -104,8 +105,7 @@ func renderOutcome(w io.Writer, r *misstepv1.Recipe, o *misstepv1.Outcome, known
 	}
 }
 
-// renderMismatch prints both stacks side by side, the first difference marked. The stacks are aligned at the bottom, except that a
-// truncated suspect, which lacks its bottom, is aligned at the top.
+// renderMismatch prints both stacks side by side, aligned by method, the first difference marked.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	if f := m.GetRecordingFault(); f != nil {
 		renderFault(w, m, f)
@@ -115,36 +115,7 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	if f := m.GetDeoptimisedCaller(); f != nil {
 		fmt.Fprintf(w, "deoptimised caller: %s.%s\n", f.GetClassName(), f.GetMethod())
 	}
-	left, right := m.GetReference().Shown(), m.GetSuspect().Shown()
-	depth := max(len(left), len(right))
-	leftShift, rightShift := depth-len(left), depth-len(right) // empty rows above each stack
-	if m.GetKind() == "truncated" {
-		leftShift, rightShift = 0, 0
-	}
-	divergence := leftShift + len(left) - 1 - int(m.GetDivergence())
-	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
-	rows := [][3]string{{
-		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), m.GetReference().Depth()),
-		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
-	}}
-	skipped := false
-	for row := range depth {
-		near := row < 15 || row > depth-10 || row > divergence-5 && row < divergence+5
-		if depth > 50 && !near {
-			if !skipped {
-				rows = append(rows, [3]string{"", "…", "…"})
-			}
-			skipped = true
-			continue
-		}
-		skipped = false
-		mark := ""
-		if row == divergence {
-			mark = "=>"
-		}
-		rows = append(rows, [3]string{mark, frameAt(m.GetReference(), row-leftShift), frameAt(m.GetSuspect(), row-rightShift)})
-	}
-	renderTraces(w, rows)
+	renderTraces(w, besides(m))
 	if len(m.GetStack()) == 0 {
 		return
 	}
@@ -199,20 +170,24 @@ func cutFront(text string, width int) string {
 	return text
 }
 
-// frameAt names a frame; a shadow has no bytecode indices.
-func frameAt(t *misstepv1.Trace, index int) string {
-	frames := t.Shown()
-	if index < 0 || index >= len(frames) {
-		return "-"
+// besides returns marks and frames of both stacks of a mismatch, with their titles. The first row in which they differ has an arrow,
+// further ones what differs: < and > for frames of one stack only, ! for the same method at another place.
+func besides(m *misstepv1.Mismatch) [][3]string {
+	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
+	rows := [][3]string{{
+		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), m.GetReference().Depth()),
+		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
+	}}
+	_, aligned := bundle.Rows(m.GetReference(), m.GetSuspect())
+	parted := false
+	for _, r := range aligned {
+		mark := strings.TrimSpace(string(r.Mark))
+		if mark != "" && !parted {
+			mark, parted = "=>", true
+		}
+		rows = append(rows, [3]string{mark, orDash(r.Left), orDash(r.Right)})
 	}
-	f := frames[index]
-	if f.GetClassName() == "" { // a gap
-		return f.GetMethod()
-	}
-	if t.GetSource() == "shadow" {
-		return f.GetClassName() + "." + f.GetMethod()
-	}
-	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
+	return rows
 }
 
 // renderCampaign prints how far a campaign has come.

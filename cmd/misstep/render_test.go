@@ -94,10 +94,10 @@ func TestTracesFitIntoTheTerminal(t *testing.T) {
 	var b bytes.Buffer
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("shadow", "A", 0), Suspect: trace("jfr", long+"B", 7)})
 	assert.Contains(t, b.String(),
-		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                …ackage.package.package.package.B.m@7\n")
+		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                -\n>   -                  …ckage.package.package.package.B.m @7\n")
 	b.Reset()
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("gst", long+"é", 2), Suspect: trace("asgct", long+"B", 7)})
-	assert.Contains(t, b.String(), "\n=>  …kage.package.package.é.m@2  …kage.package.package.B.m@7\n")
+	assert.Contains(t, b.String(), "\n=>  …age.package.package.é.m @2  -\n>   -                            …age.package.package.B.m @7\n")
 	for line := range strings.Lines(b.String()) {
 		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 60)
 	}
@@ -137,4 +137,39 @@ func TestCleanOnlyInWhatWasCompared(t *testing.T) {
 	for line := range strings.Lines(b.String()) {
 		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 80)
 	}
+}
+
+// Stacks are aligned by method, whichever end one of them lacks, and the arrow never points at an equal pair.
+func TestStacksAreAlignedByMethod(t *testing.T) {
+	trace := func(source string, methods ...string) *misstepv1.Trace {
+		x := &misstepv1.Trace{Source: source, NumFrames: int32(len(methods))}
+		for _, name := range methods {
+			x.Frames = append(x.Frames, &misstepv1.Frame{ClassName: "C", Method: name, Bci: 1})
+		}
+		return x
+	}
+	for _, c := range []struct {
+		kind, reference, suspect, want string
+	}{
+		{"missing", "a b c d", "a c d", "|C.a|C.a =>|C.b|- |C.c|C.c |C.d|C.d"},
+		{"extra", "b c", "a b x c", "=>|-|C.a |C.b|C.b >|-|C.x |C.c|C.c"},
+		{"truncated", "a b c", "a", "|C.a|C.a =>|C.b|- <|C.c|-"},
+		{"wrong-bci", "a b", "a b", "|C.a|C.a |C.b|C.b"},
+	} {
+		m := &misstepv1.Mismatch{
+			Kind: c.kind, Divergence: 1,
+			Reference: trace("shadow", strings.Fields(c.reference)...), Suspect: trace("shadow", strings.Fields(c.suspect)...),
+		}
+		var rows []string
+		for _, row := range besides(m)[1:] {
+			rows = append(rows, strings.Join(row[:], "|"))
+		}
+		assert.Equal(t, c.want, strings.Join(rows, " "), c.kind)
+	}
+	m := &misstepv1.Mismatch{Reference: trace("gst", "a", "b"), Suspect: trace("asgct", "a", "b")}
+	m.Suspect.Frames[1].Bci = 7
+	assert.Equal(t, [][3]string{{"", "C.a @1", "C.a @1"}, {"=>", "C.b @1", "C.b @7"}}, besides(m)[1:], "another place")
+	deep := &misstepv1.Mismatch{Reference: trace("gst", "a"), Suspect: trace("asgct", "a")}
+	deep.Suspect.LeftOut = []*misstepv1.FramesLeftOut{{Before: 1, Frames: 40}}
+	assert.Equal(t, [3]string{"=>", "-", "… 40 frames omitted …"}, besides(deep)[2], "a gap is at no place")
 }
