@@ -141,13 +141,13 @@ func (r Row) Doubt() string {
 	if r.JDK != "" {
 		name += " on " + r.JDK
 	}
+	figures := fmt.Sprintf("(%s): %d asked, %d compared, %d lost, %d void, %d cut", r.Check, r.Asked, r.Compared, r.Lost, r.Void,
+		r.Cut)
 	switch {
 	case r.Hardly():
-		return fmt.Sprintf("%s hardly gave anything to compare (%s): %d asked, %d compared, %d lost, %d void, %d cut; whether it is "+
-			"right is not known", name, r.Check, r.Asked, r.Compared, r.Lost, r.Void, r.Cut)
+		return name + " hardly gave anything to compare " + figures + "; whether it is right is not known"
 	case r.LostShare() >= muchLost:
-		return fmt.Sprintf("%s lost %.0f%% of its stacks (%s): %d asked, %d compared, %d lost, %d void, %d cut; of lost ones nothing "+
-			"is known", name, 100*r.LostShare(), r.Check, r.Asked, r.Compared, r.Lost, r.Void, r.Cut)
+		return fmt.Sprintf("%s lost %.0f%% of its stacks %s; of lost ones nothing is known", name, 100*r.LostShare(), figures)
 	}
 	return ""
 }
@@ -173,8 +173,8 @@ func Doubts(rows []Row) []string {
 	return doubts
 }
 
-// UpTo says what share of the compared stacks could be wrong at most, where none was; empty when one was, or nothing was compared. It
-// is that of the check and walker that compared least.
+// UpTo says what share of the compared stacks could be wrong at most, where none was; empty when one was, or nothing was compared.
+// It is that of the check and walker that compared least.
 func UpTo(rows []Row) string {
 	worst := Row{}
 	for _, r := range rows {

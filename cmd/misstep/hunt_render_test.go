@@ -154,7 +154,7 @@ func TestAHuntTellsWhatWasNotCompared(t *testing.T) {
 	var b bytes.Buffer
 	renderHunt(&b, r)
 	text := strings.Join(strings.Fields(b.String()), " ")
-	doubt := strings.Index(text, "async-profiler,cstack=vm on jdk28 hardly gave anything to compare (profiler-shadow): 4795 asked, 1 ")
+	doubt := strings.Index(text, "async-profiler,cstack=vm on jdk28 hardly gave anything to compare (profiler-shadow): 4795 asked")
 	require.Positive(t, doubt, text)
 	assert.Less(t, doubt, strings.Index(text, "no findings; with 95 % confidence at most 98 % of what is compared is wrong"))
 	assert.NotContains(t, text, "jdk17 hardly")

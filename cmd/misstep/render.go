@@ -44,8 +44,8 @@ func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv
 	}
 }
 
-// renderOutcome prints one outcome as text, and of which walkers little is known unless the recipe is nil. knownAs labels mismatches
-// that are known bugs; nil labels none.
+// renderOutcome prints one outcome as text, and of which walkers little is known unless the recipe is nil. knownAs labels
+// mismatches that are known bugs; nil labels none.
 func renderOutcome(w io.Writer, r *misstepv1.Recipe, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
 	var rows []compared.Row
 	if r != nil {
@@ -170,8 +170,9 @@ func cutFront(text string, width int) string {
 	return text
 }
 
-// besides returns marks and frames of both stacks of a mismatch, with their titles. The first row in which they differ has an arrow,
-// further ones what differs: < and > for frames of one stack only, ! for the same method at another place.
+// besides returns marks and frames of both stacks of a mismatch, with their titles. An arrow marks the first row in which they
+// differ; where the reference is a shadow, the first frame that the suspect lacks. Further rows have < and > for frames of one
+// stack only, and ! for the same method at another place.
 func besides(m *misstepv1.Mismatch) [][3]string {
 	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
 	rows := [][3]string{{
@@ -179,11 +180,17 @@ func besides(m *misstepv1.Mismatch) [][3]string {
 		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
 	}}
 	_, aligned := bundle.Rows(m.GetReference(), m.GetSuspect())
-	parted := false
-	for _, r := range aligned {
+	parts := slices.IndexFunc(aligned, func(r bundle.Row) bool { return r.Mark != ' ' })
+	if m.GetReference().GetSource() == "shadow" { // it has no frames of methods that are not instrumented
+		lacking := slices.IndexFunc(aligned, func(r bundle.Row) bool { return r.Mark == '<' })
+		if lacking >= 0 {
+			parts = lacking
+		}
+	}
+	for i, r := range aligned {
 		mark := strings.TrimSpace(string(r.Mark))
-		if mark != "" && !parted {
-			mark, parted = "=>", true
+		if i == parts {
+			mark = "=>"
 		}
 		rows = append(rows, [3]string{mark, orDash(r.Left), orDash(r.Right)})
 	}

@@ -94,10 +94,12 @@ func TestTracesFitIntoTheTerminal(t *testing.T) {
 	var b bytes.Buffer
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("shadow", "A", 0), Suspect: trace("jfr", long+"B", 7)})
 	assert.Contains(t, b.String(),
-		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                -\n>   -                  …ckage.package.package.package.B.m @7\n")
+		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                -\n"+
+			">   -                  …ckage.package.package.package.B.m @7\n")
 	b.Reset()
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("gst", long+"é", 2), Suspect: trace("asgct", long+"B", 7)})
-	assert.Contains(t, b.String(), "\n=>  …age.package.package.é.m @2  -\n>   -                            …age.package.package.B.m @7\n")
+	assert.Contains(t, b.String(), "\n=>  …age.package.package.é.m @2  -\n"+
+		">   -                            …age.package.package.B.m @7\n")
 	for line := range strings.Lines(b.String()) {
 		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 60)
 	}
@@ -153,6 +155,7 @@ func TestStacksAreAlignedByMethod(t *testing.T) {
 	}{
 		{"missing", "a b c d", "a c d", "|C.a|C.a =>|C.b|- |C.c|C.c |C.d|C.d"},
 		{"extra", "b c", "a b x c", "=>|-|C.a |C.b|C.b >|-|C.x |C.c|C.c"},
+		{"missing", "a b", "x a", ">|-|C.x |C.a|C.a =>|C.b|-"},
 		{"truncated", "a b c", "a", "|C.a|C.a =>|C.b|- <|C.c|-"},
 		{"wrong-bci", "a b", "a b", "|C.a|C.a |C.b|C.b"},
 	} {

@@ -82,7 +82,8 @@ func TestInterruptedTriesAreTold(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		errs := &stopAt{text: c.stop, stop: stop}
 		var out strings.Builder
-		assert.Equal(t, exitFailed, run(ctx, append(strings.Fields(c.args), path, "--jdk", "jdk25"), &out, errs), "%s", &errs.Builder)
+		args := append(strings.Fields(c.args), path, "--jdk", "jdk25")
+		assert.Equal(t, exitFailed, run(ctx, args, &out, errs), "%s", &errs.Builder)
 		assert.Regexp(t, c.tried, errs.String())
 		assert.Regexp(t, c.told, errs.String())
 		assert.NotContains(t, out.String(), "reproduced")
