@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/app/compared"
 	"misstep/coordinator/queue"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
@@ -129,8 +130,10 @@ func merged(list []examined, lost []string, ended process.Result) *Report {
 	r.Bugs = bugs(sum.GetChecks(), list)
 	r.Wall, r.CPU, r.MaxRSS = ended.Wall, ended.CPU, ended.MaxRSS
 	r.Notes = append(r.Notes, lost...)
+	r.Compared = nil
 	for _, x := range list {
 		r.JVMs = append(r.JVMs, x.report)
+		r.Compared = compared.Merged(append(r.Compared, x.report.Compared...))
 		r.Notes = append(r.Notes, x.report.Notes...)
 		if x.report.JDK.Version != r.JDK.Version {
 			r.JDK = JDK{Version: "several JDKs"}

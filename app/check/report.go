@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/app/compared"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -39,6 +40,8 @@ type Report struct {
 	Checks []Count `json:"checks"`
 	// Profiles are what the checks of samples say about a profile.
 	Profiles []Profile `json:"profiles"`
+	// Compared says what each walker was asked and how much of it was compared.
+	Compared []compared.Row `json:"compared"`
 	// Bugs are what the findings are, the most frequent first. A finding that is no known bug is a bug by itself.
 	Bugs []Bug `json:"bugs"`
 	// JVMs are those that the command started, where it may have started several; all else is then the sum of theirs.
@@ -114,7 +117,7 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome)
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
 		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}), Profiles: profiles(side.Recipe, o),
-		Checks: []Count{},
+		Checks: []Count{}, Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
 		r.Checks = append(r.Checks, Count{
@@ -129,6 +132,14 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome)
 		r.Notes = append(r.Notes, fmt.Sprintf("%d signatures are not among the findings: the outcome had no room for them", n))
 	}
 	return r
+}
+
+// release names the feature release of a JDK, if it is known.
+func release(feature int) string {
+	if feature == 0 {
+		return ""
+	}
+	return fmt.Sprintf("JDK %d", feature)
 }
 
 // fewAnswers is the share of the signals that are answered below which the sampler has not got through.

@@ -52,7 +52,7 @@ type checkCommand struct {
 	WithClasspath bool          `help:"Put the files of the program's class path into each bundle."`
 	BundleLimit   sizeFlag      `within:"[1,)" help:"Size of the largest class path that goes into a bundle." default:"256MiB" placeholder:"SIZE"`
 	FailOn        string        `help:"Exit with code 121 when there is a finding, or new: one that is no known bug; and with 122 when nothing was proved. Only where the program itself returned 0." enum:",finding,new" default:"" placeholder:"finding|new"`
-	JSON          bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, profiles, bugs, notes, …}."`
+	JSON          bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, compared, profiles, bugs, notes, …}."`
 	Command       []string      `arg:"" optional:"" passthrough:"partial" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
 }
 

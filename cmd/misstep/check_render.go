@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"misstep/app/check"
+	"misstep/app/compared"
 )
 
 // screenBugs is the number of bugs that a screen shows.
@@ -49,18 +50,33 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 			fmt.Fprintln(w, line)
 		}
 	}
-	verdict := "no mismatch: in what was checked, the walkers gave the program's stacks"
-	switch {
-	case !r.Proved():
-		verdict = "void, nothing is proved: " + r.Reason
-	case r.New():
-		verdict = "there are findings that are no known bugs" + hint
-	case r.Found():
-		verdict = "all findings are known bugs"
-	}
-	for _, line := range wrap(verdict, "misstep: ", "         ", width) {
+	renderCompared(w, r.Compared)
+	renderDoubts(w, r.Compared, "--json has all")
+	for _, line := range wrap(verdict(r, hint), "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// verdict is what a report comes to. Walkers are right only in what was compared, and that is said with them.
+func verdict(r *check.Report, hint string) string {
+	doubted := len(compared.Doubts(r.Compared)) > 0
+	text := "no mismatch: in what was checked, the walkers gave the program's stacks"
+	switch {
+	case !r.Proved():
+		return "void, nothing is proved: " + r.Reason
+	case r.New():
+		return "there are findings that are no known bugs" + hint
+	case r.Found() && doubted:
+		return "all findings are known bugs; of what was not compared, nothing is known"
+	case r.Found():
+		return "all findings are known bugs"
+	case doubted:
+		text = "no mismatch in what was compared; of the rest nothing is known"
+	}
+	if upTo := compared.UpTo(r.Compared); upTo != "" {
+		text += "; " + upTo
+	}
+	return text
 }
 
 // renderVerdicts prints a line for each check, unless nothing at all was checked.

@@ -15,16 +15,17 @@ import (
 // ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction.
 func ownTally(c *store.Campaign) { c.Tally = proto.CloneOf(c.Tally) }
 
-func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, jdk *misstepv1.Jdk, findingIDs []string) {
+func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misstepv1.Recipe, findingIDs []string) {
 	if tally.Outcomes == nil {
 		tally.Outcomes = map[string]uint64{}
 	}
 	tally.Outcomes[misstepv1.OutcomeName(o.GetKind())]++
 	if len(findingIDs) == 0 && provesNothing(o.GetKind()) {
-		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), jdk)
+		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), r.GetJdk())
 	}
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
 	tally.Signals = AddSignals(tally.Signals, o.GetSignals())
+	addCompared(tally, o, r)
 	addFindings(tally, findingIDs)
 }
 
