@@ -1,6 +1,10 @@
 package queue
 
 import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 )
@@ -8,7 +12,8 @@ import (
 // maxCompared bounds the groups of a campaign's checks by JDK and profiler.
 const maxCompared = 64
 
-// addCompared adds the checks of an outcome to those of its JDK and profiler.
+// addCompared adds the checks of an outcome to those of its JDK and profiler. It changes a copy of that group only: tallies share
+// the others.
 func addCompared(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misstepv1.Recipe) {
 	if len(o.GetChecks()) == 0 {
 		return
@@ -22,18 +27,21 @@ func addCompared(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misst
 	}
 }
 
-// comparedOn returns the group of a recipe, which it makes if there is none; the last one takes all that fit no other.
+// comparedOn returns a copy of a recipe's group that has taken its place, or a new one; the last one takes all that fit no other.
 func comparedOn(tally *misstepv1.CampaignStatus, r *misstepv1.Recipe) *misstepv1.ComparedOn {
 	jdk, profiler := r.GetJdk().GetName(), recipe.ProfilerText(r.GetProfiler())
-	for _, on := range tally.GetCompared() {
-		if on.GetJdk() == jdk && on.GetProfiler() == profiler {
-			return on
-		}
+	n := len(tally.GetCompared())
+	i := slices.IndexFunc(tally.GetCompared(), func(on *misstepv1.ComparedOn) bool {
+		return on.GetJdk() == jdk && on.GetProfiler() == profiler
+	})
+	if i < 0 && n >= maxCompared {
+		i = n - 1
 	}
-	switch n := len(tally.GetCompared()); {
-	case n >= maxCompared:
-		return tally.Compared[n-1]
-	case n == maxCompared-1:
+	if i >= 0 {
+		tally.Compared[i] = proto.CloneOf(tally.Compared[i])
+		return tally.Compared[i]
+	}
+	if n == maxCompared-1 {
 		jdk, profiler = "", ""
 	}
 	on := &misstepv1.ComparedOn{Jdk: jdk, Profiler: profiler}

@@ -6,7 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
+	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -33,6 +35,17 @@ func TestChecksByJDKAndProfiler(t *testing.T) {
 	assert.EqualValues(t, 6, second.GetChecks()[0].GetTotal())
 	assert.EqualValues(t, 2, second.GetChecks()[0].GetVoid()["clock"])
 	assert.EqualValues(t, 2, second.GetCut()["profiler-shadow"])
+
+	read := &store.Campaign{Tally: tally}
+	before := proto.CloneOf(tally)
+	own := *read
+	ownTally(&own)
+	addOutcome(own.Tally, &misstepv1.Outcome{Checks: []*misstepv1.CheckCount{{Check: "profiler-shadow", Total: 1, Match: 1}}},
+		&misstepv1.Recipe{Jdk: &misstepv1.Jdk{Name: "jdk17"}, Profiler: &misstepv1.Profiler{
+			Name: "async-profiler", Options: []string{"cstack=vm"},
+		}}, nil)
+	assert.EqualValues(t, 4, own.Tally.GetCompared()[0].GetChecks()[0].GetTotal())
+	assert.True(t, proto.Equal(before, read.Tally), "the tally that was read is shared")
 
 	for i := range 2 * maxCompared {
 		add(fmt.Sprint("build", i), "cstack=vm")
