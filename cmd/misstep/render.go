@@ -218,6 +218,7 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(),
 		strings.Join(parts, ", "))
+	renderUnfinished(w, s)
 	renderRepetitions(w, s.GetRepetitions())
 	renderUnproved(w, s)
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
@@ -228,6 +229,16 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 		fmt.Fprintln(w, "waits: "+plain(why))
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
+}
+
+// renderUnfinished prints how many trials were cancelled.
+func renderUnfinished(w io.Writer, s *misstepv1.CampaignStatus) {
+	if n := s.GetCancelled() - s.GetUnfinished(); n > 0 {
+		fmt.Fprintf(w, "cancelled before they began: %s\n", plural(int(n), "trial"))
+	}
+	if n := s.GetUnfinished(); n > 0 {
+		fmt.Fprintf(w, "cancelled while they ran: %s, of which nothing is known\n", plural(int(n), "trial"))
+	}
 }
 
 // renderRepetitions prints how much was run once more elsewhere.

@@ -53,7 +53,7 @@ func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFai
 	}
 	switch {
 	case f.GetInterrupted() && timeIsOver(c, now):
-		c.Tally.Cancelled++
+		addUnfinished(c.Tally, 1)
 		return errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c))
 	case f.GetInterrupted():
 		job.NotBefore = now

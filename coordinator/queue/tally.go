@@ -57,6 +57,12 @@ func AddFindings(tx store.Tx, c *store.Campaign, ids []string) error {
 	return tx.PutCampaign(c)
 }
 
+// addUnfinished counts trials that were cancelled while they ran.
+func addUnfinished(tally *misstepv1.CampaignStatus, n uint64) {
+	tally.Cancelled += n
+	tally.Unfinished += n
+}
+
 // addUsage counts a trial that ended for the quotas of the day.
 func addUsage(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, now time.Time) {
 	var written uint64

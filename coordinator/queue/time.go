@@ -54,7 +54,7 @@ func (q *Queue) expire(tx store.Tx, l *store.Lease, now time.Time) error {
 	}
 	ownTally(c)
 	if timeIsOver(c, now) {
-		c.Tally.Cancelled++
+		addUnfinished(c.Tally, 1)
 		return tx.PutCampaign(c)
 	}
 	c.Tally.Retries++
@@ -130,7 +130,7 @@ func (q *Queue) settle(tx store.Tx, c *store.Campaign, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		c.Tally.Cancelled += n
+		addUnfinished(c.Tally, n)
 	}
 	if due.Done {
 		return End(tx, c, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now)

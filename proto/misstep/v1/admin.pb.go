@@ -782,8 +782,10 @@ type CampaignStatus struct {
 	FindingIds []string `protobuf:"bytes,13,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
 	// planned trials by the budget; 0 when only time bounds it.
 	Planned uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
-	// cancelled trials: waiting when the campaign was stopped, or running then or when its time was over; they have no result.
+	// cancelled trials: waiting or running when the campaign was stopped or its time was over; they have no result.
 	Cancelled uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// unfinished are those of the cancelled trials that ran at that time. Trials of an older coordinator are not counted.
+	Unfinished uint64 `protobuf:"varint,91,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
 	// unplaced counts waiting trials that no connected runner can run, by what they need: "sched_ext", "vm", "vm-deterministic".
 	Unplaced map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// trials_per_second is the average number of trials that ended, given-up ones included, from submission to the end or until now.
@@ -941,6 +943,13 @@ func (x *CampaignStatus) GetPlanned() uint64 {
 func (x *CampaignStatus) GetCancelled() uint64 {
 	if x != nil {
 		return x.Cancelled
+	}
+	return 0
+}
+
+func (x *CampaignStatus) GetUnfinished() uint64 {
+	if x != nil {
+		return x.Unfinished
 	}
 	return 0
 }
@@ -5454,7 +5463,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x19\n" +
 	"\bflag_set\x18\x03 \x01(\tR\aflagSet\x12\x16\n" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x12\n" +
-	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\x88\t\n" +
+	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\xa8\t\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -5472,7 +5481,10 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vfinding_ids\x18\r \x03(\tR\n" +
 	"findingIds\x12\x18\n" +
 	"\aplanned\x18\x0e \x01(\x04R\aplanned\x12\x1c\n" +
-	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12D\n" +
+	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18[ \x01(\x04R\n" +
+	"unfinished\x12D\n" +
 	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x12*\n" +
 	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x126\n" +
 	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x12\x1f\n" +
