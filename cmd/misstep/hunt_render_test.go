@@ -141,7 +141,7 @@ func TestNothingIsLeftAtTheEnd(t *testing.T) {
 	}
 }
 
-// A hunt tells of which walker hardly anything was compared, on which JDK, before it says what it found, or by what it bounds it.
+// A hunt reports which walker hardly anything was compared, on which JDK, before it says what it found, or by what it bounds it.
 func TestAHuntTellsWhatWasNotCompared(t *testing.T) {
 	on := func(jdk string, match uint64) *misstepv1.ComparedOn {
 		return &misstepv1.ComparedOn{Jdk: jdk, Profiler: "async-profiler,1ms,cstack=vm", Checks: []*misstepv1.CheckCount{

@@ -50,7 +50,7 @@ func TestRetestOnABuildThatRefusesAFlag(t *testing.T) {
 	}
 }
 
-// stopAt cancels when what is written contains a text.
+// stopAt cancels when what is written contains a string.
 type stopAt struct {
 	strings.Builder
 	text string
