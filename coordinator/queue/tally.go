@@ -13,8 +13,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction. The groups of Compared,
-// which are the largest part of it, stay shared: see addCompared.
+// ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction. The groups of
+// Compared, which are the largest part of it, stay shared: see addCompared.
 func ownTally(c *store.Campaign) {
 	rest := &misstepv1.CampaignStatus{}
 	c.Tally.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
