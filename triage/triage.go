@@ -27,6 +27,23 @@ type Hit struct {
 	mismatch int
 }
 
+// Example returns an outcome of which the hit is as an example of the hit's finding: other findings' mismatches are left out.
+func (h Hit) Example(o *misstepv1.Outcome) *misstepv1.Outcome {
+	var own []*misstepv1.Mismatch
+	if h.mismatch >= 0 {
+		m := o.GetMismatches()[h.mismatch]
+		if len(m.GetReference().GetFrames()) == 0 {
+			m = cmp.Or(Shown(o, h.Signature), m)
+		}
+		own = append(own, proto.CloneOf(m))
+	}
+	rest := misstepv1.Shallow(o)
+	rest.Mismatches = nil
+	rest = proto.CloneOf(rest)
+	rest.Mismatches = own
+	return rest
+}
+
 // Triage returns the signatures that an outcome shows, each once, ordered by ID. A clean or void outcome shows none, and an
 // application failure only where its recipe makes it a finding.
 func Triage(o *misstepv1.Outcome) []Hit {

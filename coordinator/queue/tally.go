@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"misstep/coordinator/queue/quota"
 	"misstep/coordinator/store"
@@ -16,16 +15,11 @@ import (
 // ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction. The groups of
 // Compared, which are the largest part of it, stay shared: see addCompared.
 func ownTally(c *store.Campaign) {
-	rest := &misstepv1.CampaignStatus{}
-	c.Tally.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if f.Name() != "compared" {
-			rest.ProtoReflect().Set(f, v)
-		}
-		return true
-	})
-	shared := slices.Clone(c.Tally.GetCompared())
-	c.Tally = proto.CloneOf(rest)
-	c.Tally.Compared = shared
+	rest := misstepv1.Shallow(c.Tally)
+	rest.Compared = nil
+	rest = proto.CloneOf(rest)
+	rest.Compared = slices.Clone(c.Tally.GetCompared())
+	c.Tally = rest
 }
 
 func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misstepv1.Recipe, findingIDs []string) {

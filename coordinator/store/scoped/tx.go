@@ -12,9 +12,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -86,16 +83,6 @@ func own[R any](t *Tx, all []R, err error, key func(R) string, change func(R, st
 	}
 	clear(all[len(kept):])
 	return kept, nil
-}
-
-// shallow returns a message with the same fields, of which the caller then replaces some: rows may be shared with the transaction.
-func shallow[M proto.Message](m M) M {
-	c := m.ProtoReflect().New()
-	m.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		c.Set(f, v)
-		return true
-	})
-	return c.Interface().(M) //nolint:forcetypeassert // New returns the same type
 }
 
 func withID(c *store.Campaign, id string) *store.Campaign {
