@@ -152,6 +152,9 @@ func (t *tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 			add(l)
 		}
 	}
+	if f.Limit > 0 {
+		return f.Earliest(out), nil
+	}
 	slices.SortFunc(out, func(a, b *store.Lease) int {
 		return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))
 	})

@@ -120,6 +120,15 @@ func (t *Tx) Lease(id string) (*store.Lease, error) {
 
 // Leases implements store.Tx.
 func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
+	all, err := t.leases(f)
+	if f.Limit > 0 && err == nil {
+		all = f.Earliest(all)
+	}
+	return all, err
+}
+
+// leases is Leases without the limit, which it may keep to.
+func (t *Tx) leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	query, args := "SELECT "+leaseColumns+" FROM leases WHERE TRUE", []any{}
 	if f.Campaign != "" {
 		query, args = query+" AND campaign = ?", append(args, f.Campaign)
@@ -134,7 +143,11 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))
 	}
 	if len(f.Runners) == 0 {
-		rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
+		order := " ORDER BY granted, id"
+		if f.Limit > 0 && f.Owner == "" {
+			order, args = " ORDER BY deadline, id LIMIT ?", append(args, f.Limit)
+		}
+		rows, err := List(t, "leases", scanLease, query+order, args...)
 		all, err := whole(t, rows, err)
 		if f.Owner != "" {
 			all = slices.DeleteFunc(all, func(l *store.Lease) bool { return !f.Matches(l) })

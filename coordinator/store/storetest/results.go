@@ -42,6 +42,10 @@ func leases(t *testing.T, s store.Store) {
 		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Campaign: "C1", Runner: "r1"}))
 		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}),
 			"a lease is lost at its deadline")
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Limit: 2}))
+		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2), Limit: 1}))
+		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Runners: []string{"r1", "r2"}, Limit: 1}))
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Campaign: "C1", Limit: 9}))
 		n, err := tx.CountLeases("C1")
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, n)
@@ -55,6 +59,7 @@ func leases(t *testing.T, s store.Store) {
 	view(t, s, func(tx store.Tx) {
 		assert.Empty(t, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}))
 		assert.Equal(t, []string{"L1", "L3"}, list(tx, store.LeaseFilter{}))
+		assert.Equal(t, []string{"L3", "L1"}, list(tx, store.LeaseFilter{Limit: 2}), "the earliest deadlines first")
 	})
 }
 
