@@ -86,6 +86,8 @@ type LeaseRows interface {
 	// PutLease stores a lease; ErrExists when another lease holds the same trial.
 	PutLease(*Lease) error
 	DeleteLease(id string) error
+	// ExtendLeases gives the leases with an earlier deadline this one.
+	ExtendLeases(deadline time.Time) error
 	// Lease returns the lease with that id; ErrNotFound.
 	Lease(id string) (*Lease, error)
 	// Leases returns the leases that match the filter, by time granted, then id; with a limit by deadline, then id.

@@ -212,7 +212,7 @@ func (away) Update(ctx context.Context, _ func(store.Tx) error) error {
 func TestFirstRunsInEachTransaction(t *testing.T) {
 	boom := errors.New("boom")
 	var fail error
-	b := batch.New(memory.New(), func() func(store.Tx) error {
+	b := batch.New(memory.New(), func(time.Time) func(store.Tx) error {
 		return func(tx store.Tx) error { return errors.Join(put("C0")(tx), fail) }
 	})
 	require.NoError(t, b.Update(t.Context(), func(tx store.Tx) error {

@@ -31,7 +31,9 @@ type deadline struct {
 	id string
 }
 
-func (d deadline) compare(to deadline) int { return cmp.Or(d.at.Compare(to.at), cmp.Compare(d.id, to.id)) }
+func (d deadline) compare(to deadline) int {
+	return cmp.Or(d.at.Compare(to.at), cmp.Compare(d.id, to.id))
+}
 
 func deadlineOf(l *store.Lease) deadline { return deadline{l.Deadline, l.ID} }
 

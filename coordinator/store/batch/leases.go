@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"misstep/coordinator/store"
 )
@@ -52,6 +53,21 @@ func (o *overlay) DeleteLease(id string) error {
 	}
 	o.leased.add(l.Job.Campaign, -1)
 	o.leases.remove(id)
+	return nil
+}
+
+// ExtendLeases changes the leases in the store below, which are too many to be read, and those that are known.
+func (o *overlay) ExtendLeases(deadline time.Time) error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	if err := o.written(func() error { return o.tx.ExtendLeases(deadline) }); err != nil {
+		return err
+	}
+	for _, l := range o.knownLeases(store.LeaseFilter{ExpiredAt: deadline}) {
+		l.Deadline = deadline
+		o.leases.replace(l.ID, row[*store.Lease]{value: l, present: true, below: true}, true)
+	}
 	return nil
 }
 

@@ -70,6 +70,7 @@ func drawOperation(t *rapid.T) operation {
 		},
 		func(tx store.Tx) string { return show(0, tx.DeleteLease(lease)) },
 		func(tx store.Tx) string { return show(tx.CountLeases(campaign)) },
+		func(tx store.Tx) string { return show(0, tx.ExtendLeases(at)) },
 		func(tx store.Tx) string {
 			return leases(tx.Leases(filter))
 		},

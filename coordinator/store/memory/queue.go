@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -114,6 +115,20 @@ func (t *tx) DeleteLease(id string) error {
 	member(t, t.s.ofRunner, l.Runner, id, false)
 	member(t, t.s.ofCampaign, l.Job.Campaign, id, false)
 	return cmp.Or(unset(t, t.s.leaseOf, trialKey{l.Job.Campaign, l.Job.Index}), unset(t, t.s.leases, id))
+}
+
+func (t *tx) ExtendLeases(deadline time.Time) error {
+	for _, l := range t.s.leases {
+		if !l.Deadline.Before(deadline) {
+			continue
+		}
+		later := *l
+		later.Deadline = utc(deadline)
+		if err := set(t, t.s.leases, l.ID, &later); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *tx) Lease(id string) (*store.Lease, error) {

@@ -44,6 +44,7 @@ func TestPlansOfCallsAreBounded(t *testing.T) {
 			func() error { _, err := tx.Leases(store.LeaseFilter{Runners: []string{"r", "s"}}); return err },
 			func() error { _, err := tx.Leases(store.LeaseFilter{Runner: "r"}); return err },
 			func() error { _, err := tx.Leases(store.LeaseFilter{ExpiredAt: at, Limit: 9}); return err },
+			func() error { return tx.ExtendLeases(at) },
 			func() error { _, err := tx.Campaigns(true); return err },
 			func() error { _, err := tx.CountLeases("C"); return err },
 			func() error { _, err := tx.CountJobs("C"); return err },

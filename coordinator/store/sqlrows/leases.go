@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -91,6 +92,11 @@ func (t *Tx) DeleteLeases(ids []string) error {
 
 // DeleteLease implements store.Tx.
 func (t *Tx) DeleteLease(id string) error { return t.DeleteLeases([]string{id}) }
+
+// ExtendLeases implements store.Tx.
+func (t *Tx) ExtendLeases(deadline time.Time) error {
+	return t.Exec("extend leases", "UPDATE leases SET deadline = ? WHERE deadline < ?", nanos(deadline), nanos(deadline))
+}
 
 func scanLease(scan func(...any) error) (partial[*store.Lease], error) {
 	var (
