@@ -9,6 +9,7 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -178,7 +179,7 @@ func (s *Store) once(todo []*update) error {
 	first := s.begin(todo[0].arrived)
 	ctx, release := contextOf(todo)
 	defer release()
-	err := s.Store.Update(ctx, func(tx store.Tx) error { return apply(tx, first, todo) })
+	err := s.Store.Update(ctx, func(tx store.Tx) error { return apply(ctx, tx, first, todo) })
 	if err == nil && s.Committed != nil {
 		s.Committed(len(todo))
 	}
@@ -217,8 +218,8 @@ func unfailed(all []*update) []*update {
 	return rest
 }
 
-// apply runs updates in a transaction.
-func apply(tx store.Tx, first func(store.Tx) error, todo []*update) error {
+// apply runs updates in a transaction, until nobody waits for it any more.
+func apply(ctx context.Context, tx store.Tx, first func(store.Tx) error, todo []*update) error {
 	o := newOverlay(tx, len(todo) == 1)
 	runners := make([]string, 0, len(todo))
 	for _, u := range todo {
@@ -233,6 +234,9 @@ func apply(tx store.Tx, first func(store.Tx) error, todo []*update) error {
 	}
 	o.keep()
 	for _, u := range todo {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("nobody waits for the transaction any more: %w", err)
+		}
 		err := u.in(o)
 		switch {
 		case o.broken != nil:
