@@ -49,6 +49,9 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		compared = nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
+		if err := s.queue.ExpireOf(tx, me, called); err != nil {
+			return err
+		}
 		own, err := leasesOf(tx, me)
 		if err != nil {
 			return err

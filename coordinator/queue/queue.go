@@ -58,19 +58,7 @@ func New(p Policy, newID func() string, sources func(*store.Campaign) Source) *Q
 // Recover extends every lease to a full lease time from now. A coordinator calls it once after its start: runners could not renew
 // their leases while it was down, and what they hold is still valid.
 func (q *Queue) Recover(tx store.Tx, now time.Time) error {
-	leases, err := tx.Leases(store.LeaseFilter{})
-	if err != nil {
-		return err
-	}
-	for _, l := range leases {
-		if deadline := now.Add(q.policy.LeaseTime); l.Deadline.Before(deadline) {
-			l.Deadline = deadline
-			if err := tx.PutLease(l); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return tx.ExtendLeases(now.Add(q.policy.LeaseTime))
 }
 
 // Renew extends the deadline of a lease whose runner called. It writes only when a third of the lease time has passed, so that a

@@ -191,8 +191,31 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	if f.Campaign != "" {
 		f.Campaign = t.key(f.Campaign)
 	}
-	all, err := t.Tx.Leases(f)
-	return own(t, all, err, campaignOf, leaseOf)
+	every := f
+	every.Limit = 0 // others' leases may be among the first
+	all, err := t.Tx.Leases(every)
+	all, err = own(t, all, err, campaignOf, leaseOf)
+	if f.Limit > 0 && err == nil {
+		all = f.Earliest(all)
+	}
+	return all, err
+}
+
+// ExtendLeases implements store.Tx.
+func (t *Tx) ExtendLeases(deadline time.Time) error {
+	all, err := t.Leases(store.LeaseFilter{})
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.Deadline.Before(deadline) {
+			l.Deadline = deadline
+			if err := t.PutLease(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // CountLeases implements store.Tx.
