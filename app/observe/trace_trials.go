@@ -29,8 +29,8 @@ func TraceServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithFilter(worthASpan)))}
 }
 
-// TraceMessages returns what connects the traces of submissions and trials, which needs the messages of calls; nil if this process does
-// not export traces.
+// TraceMessages returns what connects the traces of submissions and trials, which needs the messages of calls; nil if this process
+// does not export traces.
 func TraceMessages(st store.Store) grpc.UnaryServerInterceptor {
 	if !tracing.Load() {
 		return nil

@@ -62,12 +62,12 @@ func allocated() int {
 	return int(m.TotalAlloc)
 }
 
-// aside is what this process allocates in bytes beside a call: the client's, the coordinator's clock, and the window of a stream, into
-// which a client may write before anybody reads.
+// aside is what this process allocates in bytes beside a call: the client's, the coordinator's clock, and the window of a stream,
+// into which a client may write before anybody reads.
 const aside = 3 << 20
 
-// Each method, with messages of the worst shapes: none costs more than four times its method's largest message. One that is too large
-// or forbidden costs nothing, from each role.
+// Each method, with messages of the worst shapes: none costs more than four times its method's largest message. One that is too
+// large or forbidden costs nothing, from each role.
 func TestWorstMessages(t *testing.T) {
 	s := besiege(t)
 	whole := make([]byte, coordinator.MaxMessage-1<<20)

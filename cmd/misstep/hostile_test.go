@@ -28,7 +28,8 @@ func TestABundleThatSpeaksToTheTerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "evil.zip")
 	writeEvil(t, path)
 	for _, args := range [][]string{
-		{"bundle", "show", path}, {"bundle", "show", path, "list"}, {"bundle", "show", path, "no" + evil}, {"bundle", "verify", path},
+		{"bundle", "show", path}, {"bundle", "show", path, "list"}, {"bundle", "show", path, "no" + evil},
+		{"bundle", "verify", path},
 		{"bundle", "diff", path, path}, {"bundle", "diff", path, path, "--json"}, {"replay", path}, {"bundle", "show", evil},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -42,7 +43,8 @@ func TestABundleThatSpeaksToTheTerminal(t *testing.T) {
 		}
 	}
 	var raw, stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"bundle", "show", path, "evidence/evil.txt"}, &raw, &stderr), stderr.String())
+	show := []string{"bundle", "show", path, "evidence/evil.txt"}
+	require.Equal(t, exitOK, run(t.Context(), show, &raw, &stderr), stderr.String())
 	assert.Equal(t, evil+"\n", raw.String(), "a file's bytes are what they are for another program")
 }
 
@@ -62,7 +64,8 @@ func TestAFileOfABundleOnATerminal(t *testing.T) {
 	require.NoError(t, err)
 	defer terminal.Close()
 	var stderr bytes.Buffer
-	require.Equal(t, exitOK, run(t.Context(), []string{"bundle", "show", path, "evidence/evil.txt"}, terminal, &stderr), stderr.String())
+	show := []string{"bundle", "show", path, "evidence/evil.txt"}
+	require.Equal(t, exitOK, run(t.Context(), show, terminal, &stderr), stderr.String())
 	text := make([]byte, 4096)
 	n, err := master.Read(text)
 	require.NoError(t, err)
@@ -89,7 +92,8 @@ func writeEvil(t *testing.T, path string) {
 					Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 					Mismatches: []*misstepv1.Mismatch{{
 						Check: "gst-asgct", Kind: "truncated", Thread: evil,
-						Reference: &misstepv1.Trace{Source: "gst", Frames: frames, NumFrames: 1}, Suspect: &misstepv1.Trace{Source: "asgct"},
+						Reference: &misstepv1.Trace{Source: "gst", Frames: frames, NumFrames: 1},
+						Suspect:   &misstepv1.Trace{Source: "asgct"},
 					}},
 				},
 				Rates: []*misstepv1.FindingRate{{Jdk: evil, Workload: "w", Hits: 1, Trials: 1}},

@@ -32,7 +32,7 @@ type Call struct {
 	Method string
 	// Project in which it was made; empty for a call that decides by no project.
 	Project string
-	// Request and Response; nil in streams and where there is none, such as in calls that were refused before their message was read.
+	// Request and Response; nil in streams and where there is none, as of calls that were refused before their message was read.
 	Request, Response any
 	// Err is the answer; nil is OK.
 	Err error
@@ -78,8 +78,8 @@ func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInf
 	return call.Response, err
 }
 
-// messageOf returns the message of a request, nil if it is one that is read only once its caller was admitted (intake.Arriving), and
-// was not read.
+// messageOf returns the message of a request; nil if it is one that is read only once its caller was admitted (intake.Arriving),
+// and was not read.
 func messageOf(request any) any {
 	if r, late := request.(interface{ Message() any }); late {
 		return r.Message()

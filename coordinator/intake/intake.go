@@ -1,5 +1,5 @@
-// Package intake reads the messages of calls. Who may call is decided from the headers, before any byte of a message is read; what is
-// read has a largest size for each method; and it is weighed, so that what it takes in memory is bounded, before it is decoded.
+// Package intake reads the messages of calls. Who may call is decided from the headers, before any byte of a message is read; what
+// is read has a largest size for each method; and it is weighed, so that what it takes in memory is bounded, before it is decoded.
 package intake
 
 import (
@@ -35,7 +35,8 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, service any) {
 	own := *desc
 	own.Methods = make([]grpc.MethodDesc, len(desc.Methods))
 	for i, m := range desc.Methods {
-		own.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: r.late("/"+desc.ServiceName+"/"+m.MethodName, m.Handler)}
+		name := "/" + desc.ServiceName + "/" + m.MethodName
+		own.Methods[i] = grpc.MethodDesc{MethodName: m.MethodName, Handler: r.late(name, m.Handler)}
 	}
 	r.ServiceRegistrar.RegisterService(&own, service)
 }
@@ -63,7 +64,9 @@ func (r registrar) late(method string, handle grpc.MethodHandler) grpc.MethodHan
 
 // ServerOption bounds the messages of streams. It comes before all other interceptors of streams.
 func ServerOption() grpc.ServerOption {
-	return grpc.ChainStreamInterceptor(func(service any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	return grpc.ChainStreamInterceptor(func(
+		service any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler,
+	) error {
 		return handle(service, &stream{s, info.FullMethod, Largest(info.FullMethod)})
 	})
 }

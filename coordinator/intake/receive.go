@@ -72,7 +72,8 @@ func length(from source, method string, largest int) (int, error) {
 	case header[0] != 0:
 		return 0, status.Errorf(codes.Unimplemented, "%s: messages to a coordinator are not compressed", method)
 	case int64(size) > int64(largest):
-		return 0, status.Errorf(codes.ResourceExhausted, "%s: expected a message of at most %d bytes, got %d", method, largest, size)
+		return 0, status.Errorf(codes.ResourceExhausted, "%s: expected a message of at most %d bytes, got %d", method, largest,
+			size)
 	}
 	return int(size), nil
 }
@@ -99,6 +100,6 @@ func decode(method string, data []byte, into proto.Message, largest int) error {
 	return nil
 }
 
-// Allowance is what a message of a size may take in memory once it is decoded: together with its bytes at most four times the largest
-// message of its method. Short messages may be denser than long ones.
+// Allowance is what a message of a size may take in memory once it is decoded: together with its bytes at most four times the
+// largest message of its method. Short messages may be denser than long ones.
 func Allowance(size, largest int) int { return 2*size + largest*3/4 }

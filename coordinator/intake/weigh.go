@@ -24,8 +24,8 @@ const (
 // deepest is how many messages may be in one another.
 const deepest = 64
 
-// Weigh returns an error if an encoded message takes more than allowed bytes of memory once it is decoded. It allocates nothing that
-// depends on the message, and finds no fault with fields that decoding would refuse.
+// Weigh returns an error if an encoded message takes more than allowed bytes of memory once it is decoded. It allocates nothing
+// that depends on the message, and finds no fault with fields that decoding would refuse.
 func Weigh(data []byte, message protoreflect.MessageDescriptor, allowed int) error {
 	left := allowed
 	if err := planOf(message).weigh(data, &left, 0); err != nil {

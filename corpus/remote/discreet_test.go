@@ -21,7 +21,7 @@ func TestErrorsHaveNoFolders(t *testing.T) {
 		code codes.Code
 	}{
 		{fmt.Errorf("put: %w", open), "put: open cd.tmp: permission denied", codes.Internal},
-		{&fs.PathError{Op: "write", Path: "/srv/a b/x", Err: unix.ENOSPC}, "write a b/x: no space left on device", codes.ResourceExhausted},
+		{&fs.PathError{Op: "write", Path: "/srv/x", Err: unix.ENOSPC}, "write x: no space left on device", codes.ResourceExhausted},
 		{errors.New(`rename "/srv/x/y" (/tmp/z): no`), `rename "y" (z): no`, codes.Internal},
 		{errors.New("GET https://example.org/a/b: 404, 3/4 read"), "GET https://example.org/a/b: 404, 3/4 read", codes.Internal},
 	} {

@@ -186,8 +186,8 @@ func discreetly(err error) string {
 // folders matches the folders of an absolute path, after what may come before one.
 var folders = regexp.MustCompile(`(^|[\s"'` + "`" + `(=])/(?:[^\s/:"']+/)+`)
 
-// toStatus converts a store's error to the code that corpus.proto specifies, with a reason that the client converts back. Clients do
-// not learn where the store is.
+// toStatus converts a store's error to the code that corpus.proto specifies, with a reason that the client converts back. Clients
+// do not learn where the store is.
 func toStatus(err error) error {
 	var mismatch *corpus.MismatchError
 	switch {

@@ -1,5 +1,5 @@
-// Package shapes makes the worst encodings of a type of message: those that take the most memory, once they are decoded, for each of
-// their bytes. They follow from its descriptor.
+// Package shapes makes the worst encodings of a type of message: those that take the most memory, once they are decoded, for each
+// of their bytes. They follow from its descriptor.
 package shapes
 
 import (
@@ -20,8 +20,8 @@ type Shape struct {
 // unknown is a number that no message has.
 const unknown = 536_870_000
 
-// Worst returns the shapes of a type of message: as many of the smallest elements as fit, for each list and each map in it or in its
-// parts; unknown fields; parts in parts.
+// Worst returns the shapes of a type of message: as many of the smallest elements as fit, for each list and each map in it or in
+// its parts; unknown fields; parts in parts.
 func Worst(m protoreflect.MessageDescriptor) []Shape {
 	all := []Shape{
 		{"many unknown fields", func(size int) []byte {
@@ -37,7 +37,8 @@ func Worst(m protoreflect.MessageDescriptor) []Shape {
 
 // lists returns a shape for each list below a message, which in puts into the whole message.
 func lists(
-	m protoreflect.MessageDescriptor, path protoreflect.Name, in func([]byte) []byte, depth int, seen map[protoreflect.FullName]bool,
+	m protoreflect.MessageDescriptor, path protoreflect.Name, in func([]byte) []byte, depth int,
+	seen map[protoreflect.FullName]bool,
 ) (all []Shape) {
 	if seen[m.FullName()] {
 		return []Shape{{fmt.Sprintf("%s in itself", path), func(size int) []byte { return in(nest(m, size)) }}}
