@@ -82,7 +82,7 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	report, err := run(ctx, check.Options{
 		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: c.budget(),
 		Bundling: check.Bundling{Dir: c.Bundle, WithClassPath: c.WithClasspath, Limit: int64(c.BundleLimit)},
-		For:      c.For, Out: c.Out, Stdin: os.Stdin, Stdout: direct(e.stdout), Stderr: e.stderr, Logger: e.warnings(),
+		For:      c.For, Out: c.Out, Stdin: os.Stdin, Stdout: direct(e.stdout), Stderr: direct(e.stderr), Logger: e.warnings(),
 	})
 	if err != nil {
 		code := exitOwn

@@ -81,8 +81,10 @@ type cli struct {
 
 // run parses and executes one command line and returns the exit code. Output that could not be written is no success.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := &output{Writer: stdout}
-	code := dispatch(ctx, args, out, stderr)
+	out, messages := &output{Writer: stdout}, &output{Writer: stderr}
+	code := dispatch(ctx, args, out, messages)
+	out.end()
+	messages.end()
 	if out.failed == nil || code == exitFailed {
 		return code
 	}

@@ -330,10 +330,10 @@ func renderStderr(w io.Writer, text string) {
 	}
 }
 
-// printable replaces control characters, which any program may write, before they reach a terminal.
+// printable replaces by ? what a terminal would obey (see output), which any program may write, in a line whose width counts.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
+		if obeyed(r) || r == '\n' {
 			return '?'
 		}
 		return r
