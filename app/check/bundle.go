@@ -169,7 +169,7 @@ func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongs
 				maxBundles, len(hits)))
 			return nil
 		}
-		finding := findingOf(h, o, recipe)
+		finding := b.findingOf(h, o, recipe)
 		path := filepath.Join(b.Bundling.Dir, id+".zip")
 		err := bundles.Write(ctx, path, b.Installation.Profilers(), bundle.Contents{
 			Reproducer: &misstepv1.Reproducer{Finding: finding, Recipe: recipe, Evidence: o.GetEvidence()},
@@ -195,12 +195,12 @@ func findings(r *Report) (ids []string) {
 	return ids
 }
 
-func findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
+func (of Options) findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
 	now := timestamppb.Now()
 	f := &misstepv1.Finding{
 		Id: h.ID, Signature: h.Signature, Title: h.Title, Hits: 1, FirstSeen: now, LastSeen: now, Example: o, ExampleRecipe: recipe,
 	}
-	if labels := triage.KnownAs(known.Default(), h.Signature, recipe.GetJdk()); len(labels) > 0 {
+	if labels := triage.KnownAs(known.Default().With(of.Known), h.Signature, recipe.GetJdk()); len(labels) > 0 {
 		f.KnownAs = labels[0]
 	}
 	f.Example = bundles.Example(f)

@@ -19,6 +19,7 @@ import (
 	"misstep/app/local"
 	"misstep/internal/atomicfile"
 	"misstep/internal/regular"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -35,6 +36,8 @@ type Options struct {
 	// For is the time after which the program is asked to end, by SIGTERM; 0 for never.
 	For      time.Duration
 	Bundling Bundling
+	// Known bugs of the caller's own, which come before the built-in ones.
+	Known known.Catalogue
 	// Out is a folder, new or empty, for what was observed; empty for a temporary one.
 	Out string
 	// Stdin, Stdout and Stderr are the program's.
@@ -119,7 +122,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	all := report(o.Command, p.pid, side, outcome)
+	all := report(o.Command, p.pid, side, outcome, o.Known)
 	all.MaxRSSBound = all.MaxRSS <= p.own
 	if status, err := agent.ReadStatus(filepath.Join(dir, jvm.AgentDir, jvm.StatusFile)); err == nil {
 		all.observe(status)

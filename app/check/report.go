@@ -111,12 +111,12 @@ func (r *Report) Proved() bool {
 	return r.Outcome != misstepv1.OutcomeName(misstepv1.OutcomeKind_OUTCOME_KIND_VOID)
 }
 
-func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome) *Report {
+func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome, own known.Catalogue) *Report {
 	r := &Report{
 		Command: command, PID: pid, JDK: JDK{Home: side.Home, Feature: side.Feature, Version: side.Recipe.GetJdk().GetVersion()},
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
-		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}), Profiles: profiles(side.Recipe, o),
+		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(side.Recipe, o),
 		Checks: []Count{}, Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
@@ -217,8 +217,10 @@ func profiles(r *misstepv1.Recipe, o *misstepv1.Outcome) []Profile {
 	return list
 }
 
-// bugs groups what the outcomes of JVMs show by known bugs, each on its own JDK. The shares are of the samples that counts has.
-func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
+// bugs groups what the outcomes of JVMs show by known bugs, own ones first, each on its own JDK. The shares are of the samples that
+// counts has.
+func bugs(counts []*misstepv1.CheckCount, jvms []examined, own known.Catalogue) []Bug {
+	catalogue := known.Default().With(own)
 	all := map[string]uint64{} // samples by check
 	for _, c := range counts {
 		if samples(c.GetCheck()) {
@@ -226,7 +228,7 @@ func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
 		}
 	}
 	titles := map[string]string{}
-	for _, b := range known.Default().Bugs() {
+	for _, b := range catalogue.Bugs() {
 		titles[b.ID] = b.Title
 	}
 	of := map[string]*grown{}
@@ -234,7 +236,7 @@ func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
 	for _, x := range jvms {
 		for _, h := range triage.Triage(x.outcome) {
 			id, isKnown := h.ID, false
-			if labels := triage.KnownAs(known.Default(), h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
+			if labels := triage.KnownAs(catalogue, h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
 				id, isKnown = labels[0], true
 			}
 			b := of[id]

@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"misstep/agent"
-	"misstep/runner/jvm"
 	"misstep/runner/process"
 )
 
@@ -61,16 +60,16 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 	if err := p.collectErrorFile(of.flags, pid, dir); err != nil {
 		return nil, err
 	}
-	return inspect(ctx, e, dir, ended, time.Since(began))
+	return examiner{e, o.Known}.inspect(ctx, dir, ended, time.Since(began))
 }
 
 // inspect reports on the JVM that left something in a folder.
-func inspect(ctx context.Context, e *jvm.Executor, dir string, ended bool, wall time.Duration) (*Report, error) {
+func (x examiner) inspect(ctx context.Context, dir string, ended bool, wall time.Duration) (*Report, error) {
 	side, about, err := sideOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	one, err := examine(ctx, e, side, about, process.Result{ExitCode: -1, Wall: wall})
+	one, err := x.examine(ctx, side, about, process.Result{ExitCode: -1, Wall: wall})
 	if err != nil {
 		return nil, err
 	}
