@@ -21,6 +21,7 @@ const toolOptions = "JAVA_TOOL_OPTIONS"
 // RunAll runs any command to its end, such as a build's script, with the agent in each JVM that it starts, of whatever JDK. It
 // instruments nothing. It reports as Run does, with a report for each JVM.
 func RunAll(ctx context.Context, o Options) (*Report, error) {
+	c := startClock()
 	path, err := lookUp(o.Command[0])
 	if err != nil {
 		return nil, err
@@ -49,6 +50,7 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ran(&p)
 	if err := p.collectAll(dir); err != nil {
 		return nil, err
 	}
@@ -63,7 +65,10 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	all := merged(list, lost, ended, o.Known)
-	all.Command, all.PID, all.MaxRSSBound = o.Command, p.pid, ended.MaxRSS <= p.own
+	all.Command, all.PID = o.Command, p.pid
+	p.conclude(all, ended)
+	c.end(PhaseExamine)
+	all.Phases = c.phases
 	return all, nil
 }
 

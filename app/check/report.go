@@ -24,6 +24,8 @@ type Report struct {
 	// ExitCode of the program, -1 when a signal ended it or where it is unknown; Signal is its number, 0 for none.
 	ExitCode int `json:"exit_code"`
 	Signal   int `json:"signal,omitempty"`
+	// Stopped means that Misstep ended it so, since its time was over: that is no failure of the program.
+	Stopped bool `json:"stopped,omitempty"`
 	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes, all with the agent's part.
 	Wall   time.Duration `json:"wall"`
 	CPU    time.Duration `json:"cpu"`
@@ -48,6 +50,8 @@ type Report struct {
 	JVMs []*Report `json:"jvms,omitempty"`
 	// Bundles were written of the findings.
 	Bundles []Bundle `json:"bundles,omitempty"`
+	// Phases are where the time of the check went, in order.
+	Phases []Phase `json:"phases,omitempty"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
 }

@@ -38,7 +38,7 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	c, began := startClock(), time.Now()
 	attached, err := e.Attach(ctx, r, pid, dir)
 	switch {
 	case err != nil && of.ended():
@@ -47,11 +47,14 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 		return nil, err
 	}
 	defer attached.Close()
+	c.end(PhaseAttach)
 	ended := of.await(ctx, o.For)
+	c.end(PhaseProgram)
 	ctx = context.WithoutCancel(ctx) // what it left is examined, whatever ended it
 	if !ended {
 		err = attached.Detach(ctx)
 		ended = of.ended()
+		c.end(PhaseDetach)
 	}
 	if err != nil && !ended {
 		return nil, fmt.Errorf("wait for the end of the agent in JVM %d: %w", pid, err)
@@ -60,7 +63,13 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 	if err := p.collectErrorFile(of.flags, pid, dir); err != nil {
 		return nil, err
 	}
-	return examiner{e, o.Known}.inspect(ctx, dir, ended, time.Since(began))
+	found, err := examiner{e, o.Known}.inspect(ctx, dir, ended, time.Since(began))
+	if err != nil {
+		return nil, err
+	}
+	c.end(PhaseExamine)
+	found.Phases = c.phases
+	return found, nil
 }
 
 // inspect reports on the JVM that left something in a folder.
@@ -115,8 +124,8 @@ func find(pid int) (jvmProcess, error) {
 	}
 	for _, space := range []string{"mnt", "pid"} {
 		theirs, err1 := os.Readlink(of("ns/" + space))
-		own, err2 := os.Readlink("/proc/self/ns/" + space)
-		if err := errors.Join(err1, err2); err != nil {
+		own, erreport := os.Readlink("/proc/self/ns/" + space)
+		if err := errors.Join(err1, erreport); err != nil {
 			return none, fmt.Errorf("--pid: %w", err)
 		}
 		if theirs != own {
@@ -164,8 +173,8 @@ func find(pid int) (jvmProcess, error) {
 // optionsOf returns the options of a process's JVM: those of its command line and of the variables that JVMs take options from.
 func optionsOf(of func(name string) string) ([]string, error) {
 	line, err1 := os.ReadFile(of("cmdline"))
-	env, err2 := os.ReadFile(of("environ"))
-	if err := errors.Join(err1, err2); err != nil {
+	env, erreport := os.ReadFile(of("environ"))
+	if err := errors.Join(err1, erreport); err != nil {
 		return nil, fmt.Errorf("--pid: %w", err)
 	}
 	words := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")

@@ -27,7 +27,7 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 	if version := buildOf(r.JDK); version != "" {
 		head += " on " + version
 	}
-	head += ": " + ended(r)
+	head += ": " + ended(r) + phases(r.Phases)
 	fmt.Fprintln(w)
 	for _, line := range wrap(head, "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
@@ -200,6 +200,9 @@ func ended(r *check.Report) string {
 	case r.ExitCode < 0:
 		how = "exit code unknown"
 	}
+	if r.Stopped {
+		how = "stopped when its time was over (" + how + ")"
+	}
 	if slices.Contains([]string{"crash", "hang"}, r.Outcome) {
 		how += ", " + r.Outcome + ": " + r.Reason
 	}
@@ -215,6 +218,18 @@ func ended(r *check.Report) string {
 	}
 	return fmt.Sprintf("%s; with the agent: wall %v, cpu %v, peak memory %s", how, r.Wall.Round(time.Millisecond),
 		r.CPU.Round(time.Millisecond), memory)
+}
+
+// phases says where the time went.
+func phases(list []check.Phase) string {
+	var texts []string
+	for _, p := range list {
+		texts = append(texts, fmt.Sprintf("%s %.1fs", p.Name, p.Time.Seconds()))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return "; phases: " + strings.Join(texts, ", ")
 }
 
 // shareOfSamples shows a share in percent, small ones as such.
