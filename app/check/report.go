@@ -46,6 +46,8 @@ type Report struct {
 	Compared []compared.Row `json:"compared"`
 	// Bugs are what the findings are, the most frequent first. A finding that is no known bug is a bug by itself.
 	Bugs []Bug `json:"bugs"`
+	// Bounds are what came of limits, where there are some.
+	Bounds []Bound `json:"bounds,omitempty"`
 	// JVMs are those that the command started, where it may have started several; all else is then the sum of theirs.
 	JVMs []*Report `json:"jvms,omitempty"`
 	// Bundles were written of the findings.
@@ -102,6 +104,8 @@ type Bug struct {
 	// Wrong and CutOff are its shares of the samples of the check that it harms most, 0 where none judges samples.
 	Wrong  float64 `json:"wrong"`
 	CutOff float64 `json:"cut_off"`
+	// signature of the finding, where the bug is one.
+	signature *misstepv1.Signature
 }
 
 // Found reports whether there is any finding.
@@ -238,6 +242,7 @@ func bugs(counts []*misstepv1.CheckCount, jvms []examined, own known.Catalogue) 
 	of := map[string]*grown{}
 	var order []*grown
 	for _, x := range jvms {
+		mismatches := byFinding(x.outcome.GetMismatches())
 		for _, h := range triage.Triage(x.outcome) {
 			id, isKnown := h.ID, false
 			if labels := triage.KnownAs(catalogue, h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
@@ -245,10 +250,11 @@ func bugs(counts []*misstepv1.CheckCount, jvms []examined, own known.Catalogue) 
 			}
 			b := of[id]
 			if b == nil {
-				b = &grown{Bug: Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title)}, harm: map[string]*harm{}}
+				bug := Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title), signature: h.Signature}
+				b = &grown{Bug: bug, harm: map[string]*harm{}}
 				of[id], order = b, append(order, b)
 			}
-			b.add(x.outcome, h)
+			b.add(x.outcome, h.ID, mismatches[h.ID])
 		}
 	}
 	list := []Bug{}

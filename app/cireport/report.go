@@ -3,8 +3,11 @@
 package cireport
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"misstep/internal/atomicfile"
@@ -46,18 +49,22 @@ type Report struct {
 // Files are where a report is written; empty ones are not.
 type Files struct{ JUnit, SARIF string }
 
-// Check returns an error if a file can certainly not be written, before the work has begun.
-func (f Files) Check() error {
+// Prepare removes the reports of earlier runs, which would be taken for this one's if it fails, and returns an error if a file cannot
+// be written, before the work has begun.
+func (f Files) Prepare() error {
 	for _, path := range []string{f.JUnit, f.SARIF} {
 		if path == "" {
 			continue
 		}
-		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-		if err != nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("write the report for the build server: %w", err)
 		}
-		if err := file.Close(); err != nil {
-			return fmt.Errorf("write the report for the build server: %w", err)
+		probe, err := os.CreateTemp(filepath.Dir(path), ".misstep-")
+		if err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+		if err != nil {
+			return fmt.Errorf("write the report for the build server, %s: %w", path, err)
 		}
 	}
 	return nil

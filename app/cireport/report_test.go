@@ -102,13 +102,15 @@ func TestSARIFResults(t *testing.T) {
 func TestFilesAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	files := cireport.Files{JUnit: filepath.Join(dir, "junit.xml"), SARIF: filepath.Join(dir, "s.sarif")}
-	require.NoError(t, files.Check())
+	require.NoError(t, os.WriteFile(files.JUnit, []byte("of an earlier run"), 0o600))
+	require.NoError(t, files.Prepare())
+	require.NoFileExists(t, files.JUnit)
 	require.NoError(t, files.Write(report()))
 	for _, path := range []string{files.JUnit, files.SARIF} {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.NotEmpty(t, text)
 	}
-	require.ErrorContains(t, cireport.Files{JUnit: filepath.Join(dir, "missing", "x")}.Check(), "no such file")
+	require.ErrorContains(t, cireport.Files{JUnit: filepath.Join(dir, "missing", "x")}.Prepare(), "no such file")
 	require.NoError(t, cireport.Files{}.Write(report()))
 }

@@ -34,8 +34,10 @@ func (s *shareFlag) UnmarshalText(text []byte) error {
 const defaultBudget = 0.05
 
 type checkCommand struct {
+	gateFlags
 	Profiler      profilerFlag  `help:"Run with this profiler and judge its recording: jfr or async-profiler, then the interval between samples and options if there are any, as in jfr,1ms or async-profiler,1ms,cstack=vmx." placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler" xor:"pid-profiler"`
-	Checks        []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]"`
+	Checks        []string      `help:"Checks to make in place of those that fit, each with its share if it is not the default (misstep checks lists them)." placeholder:"CHECK[=SHARE]" xor:"which"`
+	Walker        string        `help:"Make only the checks that judge this walker, of those that fit: asgct, gst, jfr or async-profiler, the latter two with --profiler." placeholder:"WALKER" xor:"which"`
 	Light         bool          `help:"Instrument nothing: brackets, edges and recordings only, at little cost." xor:"budget,ratio,include,exclude,leaves"`
 	AllJVMs       bool          `name:"all-jvms" help:"Check each JVM that the command starts, by the variable JAVA_TOOL_OPTIONS; instruments nothing, and needs no java as command." xor:"of,all-budget,all-ratio,all-include,all-exclude,all-leaves,all-bundle"`
 	PID           int           `name:"pid" within:"[1,)" help:"Check the JVM of this process, which runs already, until --for is over or Ctrl-C; it continues. Instruments nothing, and takes no command." placeholder:"PID" xor:"of,pid-budget,pid-ratio,pid-include,pid-exclude,pid-leaves,pid-profiler,pid-bundle,pid-kill"`
@@ -52,7 +54,6 @@ type checkCommand struct {
 	Bundle        string        `help:"Write a bundle of each finding into this folder: its run.sh repeats the finding on any JDK. The program's own files are not in it." type:"path" placeholder:"DIR" xor:"all-bundle,pid-bundle"`
 	WithClasspath bool          `help:"Put the files of the program's class path into each bundle."`
 	BundleLimit   sizeFlag      `within:"[1,)" help:"Size of the largest class path that goes into a bundle." default:"256MiB" placeholder:"SIZE"`
-	FailOn        string        `help:"Exit with code 121 when there is a finding, or new: one that is no known bug; and with 122 when nothing was proved. Only where the program itself returned 0." enum:",finding,new" default:"" placeholder:"finding|new"`
 	JSON          bool          `name:"json" help:"Print the report as JSON, on stderr: {command, jdk, outcome, checks, compared, profiles, bugs, notes, …}."`
 	Command       []string      `arg:"" optional:"" passthrough:"partial" help:"Command that starts the JVM, after --, as in: misstep check -- java -jar app.jar."`
 }
@@ -80,10 +81,18 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 	if err := c.lacks(); err != nil {
 		return &exitError{code: exitOwn, err: err}
 	}
+	own, err := c.own()
+	if err == nil {
+		err = c.files().Prepare()
+	}
+	if err != nil {
+		return &exitError{code: exitOwn, err: err}
+	}
 	report, err := run(ctx, check.Options{
-		Installation: e.installation(), Command: command, Selection: c.selection(), Budget: c.budget(),
+		Known: own, Installation: e.installation(), Command: command, Selection: c.selection(), Budget: c.budget(),
 		Bundling: check.Bundling{Dir: c.Bundle, WithClassPath: c.WithClasspath, Limit: int64(c.BundleLimit)},
-		For:      c.For, KillAfter: c.KillAfter, Out: c.Out, Say: c.saying(e), Stdin: os.Stdin, Stdout: direct(e.stdout), Stderr: e.stderr, Logger: e.warnings(),
+		For:      c.For, KillAfter: c.KillAfter, Out: c.Out, Say: c.saying(e),
+		Stdin: os.Stdin, Stdout: direct(e.stdout), Stderr: e.stderr, Logger: e.warnings(),
 	})
 	if err != nil {
 		code := exitOwn
@@ -94,15 +103,24 @@ func (c *checkCommand) Run(ctx context.Context, e *env) error {
 		}
 		return &exitError{code: code, err: err}
 	}
+	return c.conclude(e, report)
+}
+
+// conclude prints and writes what was found.
+func (c *checkCommand) conclude(e *env, report *check.Report) error {
+	verdict := c.gate().Judge(report)
+	say, err := e.say, error(nil)
 	if c.JSON {
+		say = func(string, ...any) {} // stderr is the report's
 		err = writeJSON(e.stderr, report)
 	} else {
 		renderCheck(e.stderr, report, c.hint())
 	}
-	if err != nil {
+	gate, failed := c.finish(say, report, verdict)
+	if err := errors.Join(err, failed); err != nil {
 		return &exitError{code: exitOwn, err: err}
 	}
-	if code := c.code(report); code != exitOK {
+	if code := c.code(report, gate); code != exitOK {
 		return &exitError{code: code}
 	}
 	return nil
@@ -129,9 +147,8 @@ func (c *checkCommand) saying(e *env) func(line string) {
 
 func (c *checkCommand) selection() check.Selection {
 	return check.Selection{
-		Checks: c.Checks, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: cmp.Or(c.Ratio, 1), Include: c.Include,
-		Exclude: c.Exclude, WithoutLeaves: c.NoLeaves,
-		Interval: c.Interval, Seed: c.Seed,
+		Checks: c.Checks, Walker: c.Walker, Profiler: c.Profiler.Profiler, Light: c.Light, Ratio: cmp.Or(c.Ratio, 1),
+		Include: c.Include, Exclude: c.Exclude, WithoutLeaves: c.NoLeaves, Interval: c.Interval, Seed: c.Seed,
 	}
 }
 
@@ -153,19 +170,15 @@ func (c *checkCommand) budget() float64 {
 	return float64(*c.Budget)
 }
 
-// code is the exit code: the program's own, unless it is 0 and --fail-on asks for more.
-func (c *checkCommand) code(r *check.Report) int {
+// code is the exit code: the program's own, unless that is 0 or Misstep itself ended the program; then it is the gate's.
+func (c *checkCommand) code(r *check.Report, gate int) int {
 	switch {
-	case r.Signal != 0 && !r.Stopped:
+	case r.Stopped || c.PID > 0:
+		return gate
+	case r.Signal != 0:
 		return 128 + r.Signal
-	case r.ExitCode != exitOK && c.PID == 0 && !r.Stopped:
+	case r.ExitCode != exitOK:
 		return r.ExitCode
-	case c.FailOn == "":
-		return exitOK
-	case c.FailOn == "finding" && r.Found() || r.New():
-		return exitFinding
-	case !r.Proved():
-		return exitUnproved
 	}
-	return exitOK
+	return gate
 }

@@ -27,10 +27,13 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 	if version := buildOf(r.JDK); version != "" {
 		head += " on " + version
 	}
-	head += ": " + ended(r) + phases(r.Phases)
+	head += ": " + ended(r)
 	fmt.Fprintln(w)
 	for _, line := range wrap(head, "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
+	}
+	if len(r.Phases) > 0 {
+		fmt.Fprintln(w, "phases: "+phases(r.Phases))
 	}
 	renderJVMs(w, r.JVMs)
 	renderVerdicts(w, r.Checks)
@@ -42,6 +45,11 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 		}
 	}
 	renderSpoiling(w, r)
+	for _, b := range r.Bounds {
+		for _, line := range wrap(b.String(), "limit: ", "       ", width) {
+			fmt.Fprintln(w, line)
+		}
+	}
 	for _, b := range r.Bundles {
 		fmt.Fprintln(w, b)
 	}
@@ -226,10 +234,7 @@ func phases(list []check.Phase) string {
 	for _, p := range list {
 		texts = append(texts, fmt.Sprintf("%s %.1fs", p.Name, p.Time.Seconds()))
 	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return "; phases: " + strings.Join(texts, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // shareOfSamples shows a share in percent, small ones as such.
