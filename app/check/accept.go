@@ -18,8 +18,12 @@ import (
 // file stays as it is. It returns the ids of the entries added.
 func (r *Report) Accept(file string, now time.Time) ([]string, error) {
 	text, err := os.ReadFile(file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	absent := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !absent {
 		return nil, fmt.Errorf("accept findings: %w", err)
+	}
+	if absent {
+		text = []byte("# Findings that somebody has looked at: misstep check --known does not fail on them.\n")
 	}
 	old, err := known.ParseOwn(text)
 	if err != nil {
@@ -33,12 +37,14 @@ func (r *Report) Accept(file string, now time.Time) ([]string, error) {
 		}
 		ids, entries = append(ids, b.ID), append(entries, b.accepted(r, now))
 	}
-	if len(entries) == 0 {
+	if len(entries) == 0 && !absent {
 		return nil, nil
 	}
-	added, err := known.Format(entries)
-	if err != nil {
-		return nil, err
+	var added []byte
+	if len(entries) > 0 {
+		if added, err = known.Format(entries); err != nil {
+			return nil, err
+		}
 	}
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		text = append(text, '\n')

@@ -179,6 +179,15 @@ func TestAcceptedFindings(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, ids, "twice is once")
 
+	empty := filepath.Join(t.TempDir(), "empty.yaml")
+	_, err = (&Report{}).Accept(empty, time.Unix(0, 0))
+	require.NoError(t, err)
+	text, err = os.ReadFile(empty)
+	require.NoError(t, err, "the next run reads it, though nothing was found")
+	own, err = known.ParseOwn(text)
+	require.NoError(t, err)
+	assert.Empty(t, own)
+
 	require.NoError(t, os.WriteFile(file, []byte("[{id: P, matches: [{kind: crash, parts: [SIGSEGV]}]}]\n"), 0o600))
 	_, err = again.Accept(file, time.Unix(0, 0))
 	require.ErrorContains(t, err, "it needs a list with a line")
