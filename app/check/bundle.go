@@ -172,7 +172,7 @@ func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongs
 			ofKnown++
 		}
 		if err := b.writeOne(ctx, bundle.Contents{
-			Reproducer: &misstepv1.Reproducer{Finding: findingOf(h, o, recipe), Recipe: recipe, Evidence: o.GetEvidence()},
+			Reproducer: &misstepv1.Reproducer{Finding: b.findingOf(h, o, recipe), Recipe: recipe, Evidence: o.GetEvidence()},
 			Workload:   dir, Agent: e.Agent.Dir, Evidence: blobs, Command: command,
 		}, r); err != nil {
 			return err
@@ -226,12 +226,12 @@ func findings(r *Report) (list []bundled) {
 	return list
 }
 
-func findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
+func (of Options) findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
 	now := timestamppb.Now()
 	f := &misstepv1.Finding{
 		Id: h.ID, Signature: h.Signature, Title: h.Title, Hits: 1, FirstSeen: now, LastSeen: now, Example: o, ExampleRecipe: recipe,
 	}
-	if labels := triage.KnownAs(known.Default(), h.Signature, recipe.GetJdk()); len(labels) > 0 {
+	if labels := triage.KnownAs(known.Default().With(of.Known), h.Signature, recipe.GetJdk()); len(labels) > 0 {
 		f.KnownAs = labels[0]
 	}
 	f.Example = bundles.Example(f)

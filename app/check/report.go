@@ -24,6 +24,8 @@ type Report struct {
 	// ExitCode of the program, -1 when a signal ended it or where it is unknown; Signal is its number, 0 for none.
 	ExitCode int `json:"exit_code"`
 	Signal   int `json:"signal,omitempty"`
+	// Stopped means that Misstep ended it so, since its time was over: that is no failure of the program.
+	Stopped bool `json:"stopped,omitempty"`
 	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes, all with the agent's part.
 	Wall   time.Duration `json:"wall"`
 	CPU    time.Duration `json:"cpu"`
@@ -44,10 +46,14 @@ type Report struct {
 	Compared []compared.Row `json:"compared"`
 	// Bugs are what the findings are, the most frequent first. A finding that is no known bug is a bug by itself.
 	Bugs []Bug `json:"bugs"`
+	// Bounds are what came of limits, where there are some.
+	Bounds []Bound `json:"bounds,omitempty"`
 	// JVMs are those that the command started, where it may have started several; all else is then the sum of theirs.
 	JVMs []*Report `json:"jvms,omitempty"`
 	// Bundles were written of the findings.
 	Bundles []Bundle `json:"bundles,omitempty"`
+	// Phases are where the time of the check went, in order.
+	Phases []Phase `json:"phases,omitempty"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -98,6 +104,8 @@ type Bug struct {
 	// Wrong and CutOff are its shares of the samples of the check that it harms most, 0 where none judges samples.
 	Wrong  float64 `json:"wrong"`
 	CutOff float64 `json:"cut_off"`
+	// signature of the finding, where the bug is one.
+	signature *misstepv1.Signature
 }
 
 // Found reports whether there is any finding.
@@ -111,12 +119,12 @@ func (r *Report) Proved() bool {
 	return r.Outcome != misstepv1.OutcomeName(misstepv1.OutcomeKind_OUTCOME_KIND_VOID)
 }
 
-func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome) *Report {
+func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome, own known.Catalogue) *Report {
 	r := &Report{
 		Command: command, PID: pid, JDK: JDK{Home: side.Home, Feature: side.Feature, Version: side.Recipe.GetJdk().GetVersion()},
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
-		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}), Profiles: profiles(side.Recipe, o),
+		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(side.Recipe, o),
 		Checks: []Count{}, Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
@@ -217,8 +225,10 @@ func profiles(r *misstepv1.Recipe, o *misstepv1.Outcome) []Profile {
 	return list
 }
 
-// bugs groups what the outcomes of JVMs show by known bugs, each on its own JDK. The shares are of the samples that counts has.
-func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
+// bugs groups what the outcomes of JVMs show by known bugs, own ones first, each on its own JDK. The shares are of the samples that
+// counts has.
+func bugs(counts []*misstepv1.CheckCount, jvms []examined, own known.Catalogue) []Bug {
+	catalogue := known.Default().With(own)
 	all := map[string]uint64{} // samples by check
 	for _, c := range counts {
 		if samples(c.GetCheck()) {
@@ -226,23 +236,25 @@ func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
 		}
 	}
 	titles := map[string]string{}
-	for _, b := range known.Default().Bugs() {
+	for _, b := range catalogue.Bugs() {
 		titles[b.ID] = b.Title
 	}
 	of := map[string]*grown{}
 	var order []*grown
 	for _, x := range jvms {
+		mismatches := byFinding(x.outcome.GetMismatches())
 		for _, h := range triage.Triage(x.outcome) {
 			id, isKnown := h.ID, false
-			if labels := triage.KnownAs(known.Default(), h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
+			if labels := triage.KnownAs(catalogue, h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
 				id, isKnown = labels[0], true
 			}
 			b := of[id]
 			if b == nil {
-				b = &grown{Bug: Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title)}, harm: map[string]*harm{}}
+				bug := Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title), signature: h.Signature}
+				b = &grown{Bug: bug, harm: map[string]*harm{}}
 				of[id], order = b, append(order, b)
 			}
-			b.add(x.outcome, h)
+			b.add(x.outcome, h.ID, mismatches[h.ID])
 		}
 	}
 	list := []Bug{}

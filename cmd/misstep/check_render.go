@@ -32,6 +32,9 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 	for _, line := range wrap(head, "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
 	}
+	if len(r.Phases) > 0 {
+		fmt.Fprintln(w, "phases: "+phases(r.Phases))
+	}
 	renderJVMs(w, r.JVMs)
 	renderVerdicts(w, r.Checks)
 	for _, p := range r.Profiles {
@@ -42,6 +45,11 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 		}
 	}
 	renderSpoiling(w, r)
+	for _, b := range r.Bounds {
+		for _, line := range wrap(b.String(), "limit: ", "       ", width) {
+			fmt.Fprintln(w, line)
+		}
+	}
 	for _, b := range r.Bundles {
 		fmt.Fprintln(w, b)
 	}
@@ -200,6 +208,9 @@ func ended(r *check.Report) string {
 	case r.ExitCode < 0:
 		how = "exit code unknown"
 	}
+	if r.Stopped {
+		how = "stopped when its time was over (" + how + ")"
+	}
 	if slices.Contains([]string{"crash", "hang"}, r.Outcome) {
 		how += ", " + r.Outcome + ": " + r.Reason
 	}
@@ -215,6 +226,15 @@ func ended(r *check.Report) string {
 	}
 	return fmt.Sprintf("%s; with the agent: wall %v, cpu %v, peak memory %s", how, r.Wall.Round(time.Millisecond),
 		r.CPU.Round(time.Millisecond), memory)
+}
+
+// phases says where the time went.
+func phases(list []check.Phase) string {
+	var texts []string
+	for _, p := range list {
+		texts = append(texts, fmt.Sprintf("%s %.1fs", p.Name, p.Time.Seconds()))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // shareOfSamples shows a share in percent, small ones as such.
