@@ -9,10 +9,11 @@ import (
 	"misstep/internal/paired"
 )
 
-// renderComparison prints what became better or worse, in at most 80 columns.
+// renderComparison prints what became better or worse; its tables fit 80 columns.
 func renderComparison(w io.Writer, r *compare.Report) {
+	width, _ := sizeOf(w)
 	for side, b := range r.Builds {
-		fmt.Fprintf(w, "%-7s %s\n", compare.Side(side).String()+":", buildText(b))
+		fmt.Fprintln(w, cutText(fmt.Sprintf("%-7s %s", compare.Side(side).String()+":", buildText(b)), width))
 	}
 	fmt.Fprintf(w, "%s of %s in %s", plural(r.Pairs, "pair"), plural(len(r.Recipes), "recipe"), r.Elapsed)
 	for _, n := range []struct {
@@ -38,14 +39,14 @@ func renderComparison(w io.Writer, r *compare.Report) {
 }
 
 func buildText(b compare.Build) string {
-	text := fmt.Sprintf("%s (%s)", b.JDK, b.Version)
+	text := b.JDK
 	if b.Profiler != "" {
 		text += ", " + b.Profiler
 	}
 	if b.Profilers != "" {
 		text += ", " + shortPath(b.Profilers)
 	}
-	return text
+	return text + ", " + b.Version
 }
 
 // renderMeasures prints a table; what no trial showed is counted below it.

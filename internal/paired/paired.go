@@ -39,7 +39,7 @@ const (
 	exactUpTo = 14
 	// maxDraws is the number of random assignments for more pairs, and enough the number of those at least as extreme as the observed
 	// one after which no more are drawn (J. Besag, P. Clifford, Sequential Monte Carlo p-values, 1991).
-	maxDraws = 1 << 17
+	maxDraws = 1 << 15
 	enough   = 60
 )
 
