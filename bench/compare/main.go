@@ -27,8 +27,8 @@ var trials []byte
 const (
 	comparisons = 200
 	factor      = 1.5
-	// leastTrials of the pool show a share, for it to be planted: a third of them.
-	leastTrials = 23
+	// leastTrials of the pool show a share, for it to be planted: those of one recipe have as many.
+	leastTrials = 14
 	goalFalse   = 5.0  // per cent of comparisons
 	goalFound   = 80.0 // per cent of comparisons, of the most frequent share in goalPairs
 	goalPairs   = 20
