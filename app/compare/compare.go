@@ -73,7 +73,7 @@ type Report struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Options Options  `json:"options"`
 	Judged
-	// Overall is worse if anything is, else better if anything is, else undecided if anything is, else same.
+	// Overall is worse if anything is, else better if anything is, else undecided if anything is or nothing was compared, else same.
 	Overall paired.Verdict `json:"overall"`
 	// Dir has what was kept.
 	Dir string `json:"dir,omitempty"`
@@ -165,12 +165,15 @@ func (r *Report) finish(whole [][2]Trial, bugs map[string]Bug) {
 	r.Overall = r.overall()
 }
 
-// overall is the worst of the verdicts.
+// overall is the worst of the verdicts; nothing is known where nothing was compared.
 func (r *Report) overall() paired.Verdict {
 	for _, v := range []paired.Verdict{paired.Worse, paired.Better, paired.Undecided} {
 		if r.Count(v) > 0 {
 			return v
 		}
+	}
+	if !r.Proved() {
+		return paired.Undecided
 	}
 	return paired.Same
 }

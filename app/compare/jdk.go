@@ -29,13 +29,13 @@ func (c Comparison) install(ctx context.Context, s Side, scratch string) (place,
 	if _, err := c.Installation.JDKs().Get(build); !errors.Is(err, catalogue.ErrUnknown) {
 		return place{c.Installation, build}, err
 	}
-	if err := os.MkdirAll(scratch, 0o711); err != nil {
-		return place{}, fmt.Errorf("make folder for a JDK: %w", err)
-	}
+	failures := []error{os.MkdirAll(scratch, 0o711)}
 	for _, shared := range []string{"workloads", "cache"} {
-		if err := os.Symlink(filepath.Join(home, shared), filepath.Join(scratch, shared)); err != nil {
-			return place{}, fmt.Errorf("make folder for a JDK: %w", err)
-		}
+		failures = append(failures, os.MkdirAll(filepath.Join(home, shared), 0o755),
+			os.Symlink(filepath.Join(home, shared), filepath.Join(scratch, shared)))
+	}
+	if err := errors.Join(failures...); err != nil {
+		return place{}, fmt.Errorf("make folder for a JDK: %w", err)
 	}
 	if _, err := jdk.Open(scratch).Add(ctx, s.String(), build, jdk.AddOptions{}); err != nil {
 		return place{}, fmt.Errorf("JDK of %s: %w", build, cmp.Or(errors.Unwrap(err), err)) // not about an entry of that name

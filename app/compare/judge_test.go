@@ -129,13 +129,25 @@ func TestCounter(t *testing.T) {
 	assert.Equal(t, 1, crashes)
 }
 
+func TestOverall(t *testing.T) {
+	of := func(pairs [][2]Trial) paired.Verdict {
+		r := Report{Pairs: len(pairs), Judged: Judge(pairs, nil, defaults)}
+		return r.overall()
+	}
+	assert.Equal(t, paired.Undecided, of(nil), "nothing was compared")
+	assert.Equal(t, paired.Worse, of(pairsOf(12, [2]uint64{100, 4}, [2]uint64{180, 0})), "whatever is better")
+	assert.Equal(t, paired.Better, of(pairsOf(12, [2]uint64{180, 0}, [2]uint64{100, 0})))
+	assert.Equal(t, paired.Same, of(pairsOf(12, [2]uint64{100, 0}, [2]uint64{101, 0})))
+	assert.Equal(t, paired.Undecided, of(pairsOf(3, [2]uint64{100, 1}, [2]uint64{101, 2})))
+}
+
 // outsideRE finds what a browser would fetch or run.
 var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|@import|<(script|iframe|link|base|object|embed)|\bon\w+\s*=`)
 
 func TestPage(t *testing.T) {
 	page := func(text string) string {
 		r := &Report{
-			Campaign: text, Builds: [2]Build{{JDK: text, Version: text, Profiler: text, Profilers: text}, {JDK: text}}, LeftOut: []string{text},
+			Pairs: 9, Campaign: text, Builds: [2]Build{{JDK: text, Version: text, Profiler: text, Profilers: text}, {JDK: text}}, LeftOut: []string{text},
 			Options: defaults, Judged: Judge(pairsOf(9, [2]uint64{100, 4}, [2]uint64{180, 3}), map[string]Bug{"B": {ID: text, Title: text}}, defaults),
 		}
 		r.Overall = r.overall()
