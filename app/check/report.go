@@ -124,7 +124,7 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome,
 		Command: command, PID: pid, JDK: JDK{Home: side.Home, Feature: side.Feature, Version: side.Recipe.GetJdk().GetVersion()},
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
-		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(side.Recipe, o),
+		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(o),
 		Checks: []Count{}, Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
@@ -200,29 +200,33 @@ func share(part, whole uint64) float64 {
 const cutOff = "truncated"
 
 // profiles sums up the checks of samples.
-func profiles(r *misstepv1.Recipe, o *misstepv1.Outcome) []Profile {
+func profiles(o *misstepv1.Outcome) []Profile {
 	list := []Profile{}
 	for _, c := range o.GetChecks() {
-		if !samples(c.GetCheck()) || judged(c) == 0 {
-			continue
+		if samples(c.GetCheck()) && judged(c) > 0 {
+			list = append(list, ProfileOf(o, c))
 		}
-		var cut, lost uint64
-		for _, m := range o.GetMismatches() {
-			if m.GetCheck() == c.GetCheck() && m.GetKind() == cutOff {
-				cut += max(m.GetCount(), 1)
-			}
-		}
-		for _, n := range c.GetUnwalkable() {
-			lost += n
-		}
-		known, _ := recipe.FindCheck(c.GetCheck())
-		all := judged(c)
-		list = append(list, Profile{
-			Check: c.GetCheck(), Walker: known.Suspect, Samples: all, Lost: share(lost, all), CutOff: share(cut, all),
-			Wrong: share(c.GetMismatch()-min(cut, c.GetMismatch()), all),
-		})
 	}
 	return list
+}
+
+// ProfileOf sums up one check of an outcome, whatever takes its samples.
+func ProfileOf(o *misstepv1.Outcome, c *misstepv1.CheckCount) Profile {
+	var cut, lost uint64
+	for _, m := range o.GetMismatches() {
+		if m.GetCheck() == c.GetCheck() && m.GetKind() == cutOff {
+			cut += max(m.GetCount(), 1)
+		}
+	}
+	for _, n := range c.GetUnwalkable() {
+		lost += n
+	}
+	known, _ := recipe.FindCheck(c.GetCheck())
+	all := judged(c)
+	return Profile{
+		Check: c.GetCheck(), Walker: known.Suspect, Samples: all, Lost: share(lost, all), CutOff: share(cut, all),
+		Wrong: share(c.GetMismatch()-min(cut, c.GetMismatch()), all),
+	}
 }
 
 // bugs groups what the outcomes of JVMs show by known bugs, own ones first, each on its own JDK. The shares are of the samples that
