@@ -5,6 +5,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,8 @@ type Report struct {
 	Unfinished int `json:"unfinished"`
 	Failed     int `json:"failed"`
 	Void       int `json:"void"`
+	// WhyVoid is the reason of the first void trial.
+	WhyVoid string `json:"why_void,omitempty"`
 	// Recipes that were run at least once.
 	Recipes []string `json:"recipes"`
 	// LeftOut are combinations that no build can run.
@@ -155,8 +158,12 @@ func (r *Report) finish(whole [][2]Trial, bugs map[string]Bug) {
 	recipes := map[string]bool{}
 	for _, p := range whole {
 		recipes[p[0].Recipe] = true
-		if void := misstepv1.OutcomeName(misstepv1.OutcomeKind_OUTCOME_KIND_VOID); p[0].Outcome == void || p[1].Outcome == void {
-			r.Void++
+		for _, t := range p {
+			if t.Void {
+				r.Void++
+				r.WhyVoid = cmp.Or(r.WhyVoid, t.Reason)
+				break
+			}
 		}
 	}
 	r.Recipes = append(r.Recipes, sorted(recipes)...)

@@ -31,11 +31,13 @@ type Trial struct {
 	Side  Side `json:"side"`
 	First bool `json:"first"`
 	// Recipe is what the pair ran, in words: workload, flag set and so on, without its seed.
-	Recipe  string        `json:"recipe"`
-	Seed    uint64        `json:"seed"`
-	Outcome string        `json:"outcome"`
-	Reason  string        `json:"reason,omitempty"`
-	Wall    time.Duration `json:"wall"`
+	Recipe  string `json:"recipe"`
+	Seed    uint64 `json:"seed"`
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	// Void tells that it proved nothing about any walker, as triage.Void does.
+	Void bool          `json:"void,omitempty"`
+	Wall time.Duration `json:"wall"`
 	// Checks has the counts by check.
 	Checks map[string]Counts `json:"checks"`
 	// Bugs has the number of mismatches by id of the bug and check. A crash, a hang or a failure that is a finding is one in the check
@@ -80,7 +82,7 @@ func newCounter(jdks [2]*misstepv1.Jdk) *counter {
 // trial counts what an outcome shows. What the outcome had no room for is counted with the entry of its signature, if it has any.
 func (c *counter) trial(o *misstepv1.Outcome) Trial {
 	t := Trial{
-		Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(), Wall: o.GetWall().AsDuration(),
+		Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(), Void: triage.Void(o), Wall: o.GetWall().AsDuration(),
 		Checks: map[string]Counts{}, Bugs: map[string]map[string]uint64{},
 	}
 	for _, n := range o.GetChecks() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"time"
@@ -19,7 +20,7 @@ type compareCommand struct {
 	Campaign  string        `arg:"" help:"Campaign in YAML whose recipes are run; --jdk replaces its JDKs." type:"path" placeholder:"CAMPAIGN.yaml"`
 	JDK       []string      `name:"jdk" help:"JDK of the catalogue or folder; twice: before and after. Once: both run it." required:"" predictor:"jdk" placeholder:"NAME"`
 	Profiler  []string      `help:"Profiler in place of the campaign's, as in misstep run --profiler; once for both, or twice: before and after." sep:"none" placeholder:"NAME[,INTERVAL][,OPTION]…" predictor:"profiler"`
-	Profilers []string      `help:"Folder with a build of libasyncProfiler.so; once for both, or twice: before and after (default: the installed one)." type:"existingdir" sep:"none" placeholder:"DIR"`
+	Profilers []string      `help:"Folder with a build of libasyncProfiler.so; once for both, or twice: before and after (default: the installed one)." type:"path" sep:"none" placeholder:"DIR"`
 	For       time.Duration `within:"(0s,)" help:"Time budget: no pair of trials begins after it (default: the campaign's budget)." placeholder:"DURATION"`
 	Pairs     uint64        `within:"[1,)" help:"Maximum number of pairs (default: half of the campaign's trials)." placeholder:"N"`
 	Slots     int           `within:"[1,4096]" help:"Pairs of trials at once (default: number of CPUs)." placeholder:"N"`
@@ -54,7 +55,11 @@ func (c *compareCommand) Run(ctx context.Context, e *env) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w after %s", app.ErrInterrupted, plural(r.Pairs, "pair"))
 	case !r.Proved():
-		return &exitError{code: exitVoid, err: errors.New("nothing was proved: no pair of trials compared anything")}
+		why := errors.New("nothing was proved: no pair of trials compared anything")
+		if r.WhyVoid != "" {
+			why = fmt.Errorf("%w: %s", why, r.WhyVoid)
+		}
+		return &exitError{code: exitVoid, err: why}
 	case r.Count(paired.Worse) > 0, c.FailOn == "undecided" && r.Count(paired.Undecided) > 0:
 		return &exitError{code: exitFound}
 	}
@@ -86,8 +91,11 @@ func (c *compareCommand) sides(e *env) (sides [2]compare.Build, err error) {
 		}
 		sides[side] = compare.Build{JDK: of(c.JDK), Profiler: of(c.Profiler)}
 		if dir := of(c.Profilers); dir != "" {
-			if sides[side].Profilers, err = filepath.Abs(dir); err != nil {
-				return sides, fmt.Errorf("find folder %s: %w", dir, err)
+			if sides[side].Profilers, err = filepath.Abs(dir); err == nil {
+				_, err = os.Stat(filepath.Join(dir, "libasyncProfiler.so"))
+			}
+			if err != nil {
+				return sides, fmt.Errorf("--profilers: want a folder with libasyncProfiler.so: %w", err)
 			}
 		}
 		if err := replay.KnownJDK(e.installation(), sides[side].JDK); err != nil {

@@ -26,7 +26,7 @@ func renderComparison(w io.Writer, r *compare.Report) {
 	}
 	fmt.Fprintln(w)
 	for _, line := range r.LeftOut {
-		fmt.Fprintln(w, "left out: "+line)
+		fmt.Fprintln(w, cutText("left out: "+line, width))
 	}
 	fmt.Fprintln(w)
 	renderMeasures(w, "bug", r.Bugs)
@@ -49,13 +49,20 @@ func buildText(b compare.Build) string {
 	return text + ", " + b.Version
 }
 
-// renderMeasures prints a table; what no trial showed is counted below it.
+// mostRows is the number of rows of a table, unless more are worse or better.
+const mostRows = 20
+
+// renderMeasures prints a table, the worst first; what no trial showed, and what there is no room for, is counted below it.
 func renderMeasures(w io.Writer, title string, all []compare.Measure) {
 	var rows [][]string
-	none, bound := 0, 0.0
+	none, bound, left := 0, 0.0, 0
 	for _, m := range all {
-		if m.Verdict == paired.NotSeen {
+		switch {
+		case m.Verdict == paired.NotSeen:
 			none, bound = none+1, max(bound, m.Bound)
+			continue
+		case len(rows) >= mostRows && m.Verdict != paired.Worse && m.Verdict != paired.Better:
+			left++
 			continue
 		}
 		name := m.Of
@@ -68,6 +75,9 @@ func renderMeasures(w io.Writer, title string, all []compare.Measure) {
 	}
 	if len(rows) > 0 {
 		renderTable(w, []column{{title: title, cut: 24}, {title: "before"}, {title: "after"}, {title: "ratio (95 %)"}, {title: "verdict"}}, rows)
+	}
+	if left > 0 {
+		fmt.Fprintf(w, "… and %d more, undecided or the same: the page of --dir and --json have all\n", left)
 	}
 	if none > 0 {
 		fmt.Fprintf(w, "not seen on either: %s, in at most %s of trials (95 %%)\n", plural(none, "other share"), compare.Share(bound))
