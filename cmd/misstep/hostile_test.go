@@ -104,7 +104,9 @@ func writeEvil(t *testing.T, path string) {
 			},
 			Evidence: []*misstepv1.Evidence{{Name: "evil.txt", Digest: evidence.String(), Size: uint64(size)}},
 		},
-		Command: bundle.Command{Wall: time.Minute, MinFeature: 17, Invocation: []string{"Main"}},
+		Command: bundle.Command{
+			AgentOptions: "seed=42,gst-asgct=1", Wall: time.Minute, MinFeature: 17, Invocation: []string{"Main"},
+		},
 	}))
 }
 
