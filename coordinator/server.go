@@ -228,6 +228,9 @@ func (s *Server) Run(ctx context.Context) {
 			notifying.Go(func() { n.Run(ctx) })
 		}
 	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { s.follow(ctx) })
 	s.setTicking(true)
 	defer s.setTicking(false)
 	ticker := time.NewTicker(tickInterval)
@@ -238,6 +241,29 @@ func (s *Server) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			_ = s.Tick(ctx) // logged
+		}
+	}
+}
+
+// followInterval is how often results are added to what lists of findings are made of: a list then adds those of this time only.
+const followInterval = 5 * time.Second
+
+// follow reads the results as they come, until ctx ends: the first list would read all, and each one those since the last list.
+func (s *Server) follow(ctx context.Context) {
+	ticker := time.NewTicker(followInterval)
+	defer ticker.Stop()
+	for {
+		err := s.store.View(ctx, func(tx store.Tx) error {
+			_, err := tx.Log()
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			s.config.Logger.DebugContext(ctx, "cannot follow the results", slog.Any("error", err)) // a list says so, too
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
 		}
 	}
 }

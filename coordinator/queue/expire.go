@@ -65,7 +65,7 @@ func (q *Queue) end(tx store.Tx, l *store.Lease, now time.Time) (again bool, err
 	})
 }
 
-// requeue lets the trials of leases that were lost wait for another runner, or counts them as unfinished when their campaign is over.
+// requeue lets the trials of lost leases wait for another runner, or counts them as unfinished when their campaign is over.
 func requeue(tx store.Tx, campaign string, lost []*store.Lease, now time.Time) error {
 	c, err := tx.Campaign(campaign)
 	if err != nil {
