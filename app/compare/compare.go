@@ -132,7 +132,7 @@ func (c Comparison) Run(ctx context.Context) (*Report, error) {
 		case done.err != nil:
 			r.Failed++
 			c.Say("pair %d could not run: %s", i+1, app.Message(done.err))
-			if len(whole) == 0 && r.Failed >= hopeless || runner.IsPermanent(done.err) {
+			if len(whole) == 0 && (r.Failed >= hopeless || runner.IsPermanent(done.err)) {
 				return fmt.Errorf("pair %d: %w", i+1, done.err)
 			}
 			return nil

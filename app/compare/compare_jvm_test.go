@@ -36,9 +36,11 @@ func TestPlantedFaultsAreWorse(t *testing.T) {
 	at := local.Installation{Home: testenv.Home(t), AgentDir: testenv.Agent(t)}
 	plain, err := at.JDKs().Get("jdk17")
 	require.NoError(t, err)
-	broken, remove, err := executors.Scratch("misstep-broken-")
+	scratch, remove, err := executors.Scratch("misstep-broken-")
 	require.NoError(t, err)
 	t.Cleanup(remove)
+	broken := filepath.Join(scratch, "jdk")
+	require.NoError(t, os.Mkdir(broken, 0o755))
 	inside := filepath.Join(broken, faults.LibraryName) // where a confined JVM can read it
 	require.NoError(t, os.WriteFile(inside, text, 0o755))
 	require.NoError(t, faults.Wrap(broken, plain.Path, inside, faults.Plan{

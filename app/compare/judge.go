@@ -55,7 +55,7 @@ type Measure struct {
 	ratio paired.Ratio
 }
 
-// Worst orders measures: what somebody must look at first.
+// order of measures in a list: what somebody must look at first comes first.
 func (m Measure) order() int {
 	return slices.Index([]paired.Verdict{paired.Worse, paired.Better, paired.Undecided, paired.Same, paired.NotSeen}, m.Verdict)
 }
@@ -73,24 +73,47 @@ type Judged struct {
 	Bugs    []Measure `json:"bugs"`
 	Walkers []Measure `json:"walkers"`
 	Trials  []Measure `json:"trials"`
-	// Tested is the number of measures that could be called different at all, over which Level is shared.
+	// Tested is the number of measures that could be called different at all, over which Level is shared: half of it over bugs, half
+	// over the others.
 	Tested int `json:"tested"`
 }
 
-// all are the measures, to be changed in place.
-func (j *Judged) all() []*Measure {
-	var all []*Measure
-	for _, list := range [][]Measure{j.Bugs, j.Walkers, j.Trials} {
-		for i := range list {
-			all = append(all, &list[i])
+// families is the number of families of measures that are tested together.
+const families = 2
+
+// test tests a family of measures and returns the number of those that could be called different at all.
+func test(family []*Measure, o Options) (tested int) {
+	tests := make([]paired.Tested, len(family))
+	for i, m := range family {
+		tests[i] = paired.Tested{P: paired.P(m.pairs), Least: paired.LeastP(paired.Discordant(m.pairs))}
+	}
+	adjusted, tested := paired.Holm(tests, o.Level)
+	for i, m := range family {
+		m.P, m.Adjusted, m.ratio = tests[i].P, math.Min(1, families*adjusted[i]), paired.RatioOf(m.pairs)
+		m.Ratio, m.Low, m.High = number(m.ratio.Value), number(m.ratio.Low), number(m.ratio.High)
+		m.Verdict = paired.Judge(m.pairs, m.ratio, adjusted[i], o.Margin, o.Level)
+		switch m.Verdict {
+		case paired.NotSeen:
+			m.Bound = interval.ExactUpper(0, uint64(2*m.Pairs))
+		case paired.Undecided:
+			m.budget(o, tested)
 		}
+	}
+	return tested
+}
+
+// pointers are measures to be changed in place.
+func pointers(list []Measure) []*Measure {
+	all := make([]*Measure, len(list))
+	for i := range list {
+		all[i] = &list[i]
 	}
 	return all
 }
 
 // Count is the number of measures with a verdict.
 func (j *Judged) Count(v paired.Verdict) (n int) {
-	for _, m := range j.all() {
+	for _, m := range slices.Concat(j.Bugs, j.Walkers, j.Trials) {
 		if m.Verdict == v {
 			n++
 		}
@@ -183,26 +206,12 @@ func measure(pairs [][2]Trial, m Measure, share func(Trial) (float64, bool)) Mea
 	return m
 }
 
-// decide tests all measures together.
+// decide tests the bugs together, and all else together, each with half of the level: one cause may show as dozens of bugs, and these
+// must not hide that a walker became worse.
 func (j *Judged) decide(o Options) {
-	all := j.all()
-	tests := make([]paired.Tested, len(all))
-	for i, m := range all {
-		tests[i] = paired.Tested{P: paired.P(m.pairs), Least: paired.LeastP(paired.Discordant(m.pairs))}
-	}
-	adjusted, tested := paired.Holm(tests, o.Level)
-	j.Tested = tested
-	for i, m := range all {
-		m.P, m.Adjusted, m.ratio = tests[i].P, adjusted[i], paired.RatioOf(m.pairs)
-		m.Ratio, m.Low, m.High = number(m.ratio.Value), number(m.ratio.Low), number(m.ratio.High)
-		m.Verdict = paired.Judge(m.pairs, m.ratio, m.Adjusted, o.Margin, o.Level)
-		switch m.Verdict {
-		case paired.NotSeen:
-			m.Bound = interval.ExactUpper(0, uint64(2*m.Pairs))
-		case paired.Undecided:
-			m.budget(o, tested)
-		}
-	}
+	half := o
+	half.Level = o.Level / families
+	j.Tested = test(pointers(j.Bugs), half) + test(append(pointers(j.Walkers), pointers(j.Trials)...), half)
 	for _, list := range [][]Measure{j.Bugs, j.Walkers} {
 		slices.SortStableFunc(list, func(a, b Measure) int {
 			return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(b.Shares[0]+b.Shares[1], a.Shares[0]+a.Shares[1]))

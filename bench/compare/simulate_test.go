@@ -26,7 +26,7 @@ func realPool(t *testing.T) pool {
 // A small version of the benchmark: two equal builds, drawn from real trials, are called different in at most 5 % of comparisons.
 func TestEqualBuildsAreSeldomCalledDifferent(t *testing.T) {
 	p := realPool(t)
-	assert.LessOrEqual(t, p.falseAlarms(rand.New(rand.NewPCG(48, 10)), 100, 10), 5)
+	assert.LessOrEqual(t, p.falseAlarms(rand.New(rand.NewPCG(48, 10)), 1000, 10), 50)
 }
 
 // A change of 1.5 times of the samples that are lost is found in ten pairs, and the opposite change is an improvement.
