@@ -97,9 +97,12 @@ func (t *trial) watch(ctx context.Context) error {
 func (t *trial) look() uint64 {
 	usage := t.jvm.Usage()
 	t.maxRSS = max(t.maxRSS, usage.MaxRSS)
-	if size := t.folder.Size() + usage.Unlinked; size > t.limits.disk {
+	size, err := t.folder.Size(t.limits.disk)
+	if size += usage.Unlinked; size > t.limits.disk {
 		t.fail("disk", "the trial's folder holds %d MiB, %d of them in files without a name, beyond the limit of %d MiB", size>>20,
 			usage.Unlinked>>20, t.limits.disk>>20)
+	} else if err != nil {
+		t.fail("disk", "the trial's folder counts as beyond the limit of %d MiB: %v", t.limits.disk>>20, err)
 	}
 	t.updateProgress()
 	if t.status.Started {
