@@ -286,8 +286,8 @@ func TestLocateCgroups(t *testing.T) {
 	require.Zero(t, locate("garbage", "more garbage - "))
 }
 
-// The kernel refuses more processes and threads than a trial may have, by the group's limit or that of the program's user, and the
-// program's end does not wait for a program that makes new ones all the time.
+// The kernel refuses a trial more processes and threads than its group may have, and the end of a program that makes new ones all
+// the time does not wait for them.
 func TestTasksAreBounded(t *testing.T) {
 	cgroups := DetectCgroups()
 	if cgroups.pids == "" && !exists(filepath.Join(cgroups.unified, "pids.max")) {
@@ -296,7 +296,10 @@ func TestTasksAreBounded(t *testing.T) {
 	group, err := cgroups.New(fmt.Sprintf("misstep-test-tasks-%d", os.Getpid()), 0)
 	require.NoError(t, err)
 	group.set("pids.max", 8) // thousands of processes would slow the machine down
-	p := shell(t, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (trap '' TERM; while :; do sleep 1000 & done) & done; wait", group)
+	begin := filepath.Join(t.TempDir(), "begin") // made once the program is in the group: what it had before is not refused
+	p := shell(t, "until [ -e "+begin+" ]; do sleep 0.01; done; "+
+		"for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (trap '' TERM; while :; do sleep 1000 & done) & done; wait", group)
+	require.NoError(t, os.WriteFile(begin, nil, 0o600))
 	require.Eventually(t, group.OutOfTasks, time.Minute, 10*time.Millisecond)
 	require.LessOrEqual(t, p.Usage().Threads, 8)
 	p.Kill()
