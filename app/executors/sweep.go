@@ -41,7 +41,7 @@ func SweepWork(work string) error {
 	vm.Sweep()
 	tree.Sweep(filepath.Join(work, WorkHome, "cache", "trees"))
 	for _, area := range []string{trials, machines(trials)} {
-		if err := scratch.Reap(area, groups); err != nil {
+		if err := scratch.Reap(area, groups, nil); err != nil {
 			return err
 		}
 		left, err := os.ReadDir(area)

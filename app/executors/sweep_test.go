@@ -22,7 +22,7 @@ func TestSweepWork(t *testing.T) {
 	require.NoError(t, os.MkdirAll(orphan, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(orphan, "file"), []byte("x"), 0o600))
 
-	area, err := scratch.Open(filepath.Join(t.TempDir(), "other"), process.Cgroups{})
+	area, err := scratch.Open(filepath.Join(t.TempDir(), "other"), process.Cgroups{}, nil)
 	require.NoError(t, err)
 	folder, err := area.New()
 	require.NoError(t, err)
