@@ -14,8 +14,8 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Accept adds an entry for each finding that is no known bug to a file of known bugs, which is made if there is none. What is in the
-// file stays as it is. It returns the ids of the entries added.
+// Accept adds an entry for each finding that is no known bug to a file of known bugs, which is made if there is none. What is in
+// the file stays as it is. It returns the ids of the entries added.
 func (r *Report) Accept(file string, now time.Time) ([]string, error) {
 	text, err := os.ReadFile(file)
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -51,8 +51,8 @@ func (r *Report) Accept(file string, now time.Time) ([]string, error) {
 	}
 	text = append(text, added...)
 	if all, err := known.ParseOwn(text); err != nil || len(all) != len(old)+len(entries) {
-		return nil, errors.Join(fmt.Errorf("accept findings: entries cannot be added to %s: it needs a list with a line \"- id: …\" for each",
-			file), err)
+		return nil, errors.Join(fmt.Errorf(
+			"accept findings: entries cannot be added to %s: it needs a list with a line \"- id: …\" for each", file), err)
 	}
 	return ids, atomicfile.Write(file, text, 0o644)
 }

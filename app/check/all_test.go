@@ -64,7 +64,8 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	assert.InEpsilon(t, 0.25, r.Bugs[0].CutOff, 1e-9)
 	assert.Equal(t, "17", r.JDK.Version)
 
-	r = merged([]examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}, nil, process.Result{}, none)
+	two := []examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}
+	r = merged(two, nil, process.Result{}, none)
 	assert.Equal(t, "clean", r.Outcome, "a short JVM does not make all of it void")
 	assert.Equal(t, "several JDKs", r.JDK.Version)
 	r = merged([]examined{one(1, "17", short)}, nil, process.Result{}, none)
@@ -98,7 +99,8 @@ func TestFindingsAreThoseOfEachJVMsJDK(t *testing.T) {
 	}
 	const zombie = "V  [libjvm.so+0x5]  CodeCache::find_blob(void*)+0x1"
 	for _, versions := range [][]string{{"17.0.15", "25.0.3"}, {"25.0.3", "17.0.15"}} {
-		r := merged([]examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}, nil, process.Result{}, none)
+		both := []examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}
+		r := merged(both, nil, process.Result{}, none)
 		require.Len(t, r.Bugs, 2, versions)
 		labels := map[string]bool{r.Bugs[0].ID: r.Bugs[0].Known, r.Bugs[1].ID: r.Bugs[1].Known}
 		assert.True(t, labels["JDK-8352649"], "%v: %v", versions, labels)
@@ -241,7 +243,8 @@ func TestOwnKnownBugsLabelFindings(t *testing.T) {
 	side := jvm.Alongside{Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Version: "25.0.3"}}}
 	require.True(t, report(nil, 1, side, o, none).New())
 	for kind, want := range map[string]bool{"wrong-method": true, "foreign": false} {
-		own, err := known.ParseOwn([]byte("- {id: PROJ-12, title: ours, matches: [{kind: mismatch, parts: [asgct-shadow, " + kind + "]}]}"))
+		own, err := known.ParseOwn([]byte(
+			"- {id: PROJ-12, title: ours, matches: [{kind: mismatch, parts: [asgct-shadow, " + kind + "]}]}"))
 		require.NoError(t, err)
 		catalogue, err := known.Own(own)
 		require.NoError(t, err)

@@ -204,8 +204,8 @@ type bundled struct {
 	known bool
 }
 
-// findings lists a report's findings in the order in which they get bundles: those that are no known bug, then one of each known bug,
-// the most frequent first, then a second of each, and so on.
+// findings lists a report's findings in the order in which they get bundles: those that are no known bug, then one of each known
+// bug, the most frequent first, then a second of each, and so on.
 func findings(r *Report) (list []bundled) {
 	longest := 0
 	for _, bug := range r.Bugs {

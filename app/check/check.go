@@ -33,8 +33,8 @@ type Options struct {
 	Selection
 	// Budget is the share of a thread's CPU time that its entry checks may take, 0 for their share of method entries.
 	Budget float64
-	// For is the time after which the program is asked to end, by SIGTERM; 0 for never. KillAfter is the time after that in which it
-	// has to end; then SIGKILL ends it. 0 waits for it.
+	// For is the time after which the program is asked to end, by SIGTERM; 0 for never. KillAfter is the time after that in which
+	// it has to end; then SIGKILL ends it. 0 waits for it.
 	For, KillAfter time.Duration
 	Bundling       Bundling
 	// Known bugs of the caller's own, which come before the built-in ones.

@@ -102,8 +102,8 @@ func (g Gate) fails(b Bug) bool {
 	return g.FailOn == FailOnFinding || g.FailOn == FailOnNew && !b.Known
 }
 
-// bounds applies limits to profiles. A limit is exceeded where the lower end of the share's interval is above it: what may be chance
-// does not fail a build. The interval is the exact one: of few samples Wilson's ends are too far up.
+// bounds applies limits to profiles. A limit is exceeded where the lower end of the share's interval is above it: what may be
+// chance does not fail a build. The interval is the exact one: of few samples Wilson's ends are too far up.
 func bounds(name string, limits []Limit, profiles []Profile, of func(Profile) float64) (list []Bound) {
 	for _, l := range limits {
 		suspect, _ := suspectOf("", l.Walker) // NewLimit has refused unknown ones

@@ -18,8 +18,10 @@ import (
 
 func profiled(count, samples uint64) *Report {
 	return &Report{Outcome: "clean", Profiles: []Profile{
-		{Check: recipe.AsgctShadow, Walker: recipe.WalkerAsgct, Samples: samples, Wrong: share(count/2, samples),
-			CutOff: share(count-count/2, samples), Lost: 0.25},
+		{
+			Check: recipe.AsgctShadow, Walker: recipe.WalkerAsgct, Samples: samples, Wrong: share(count/2, samples),
+			CutOff: share(count-count/2, samples), Lost: 0.25,
+		},
 		{Check: recipe.JfrShadow, Walker: recipe.SamplerJFR, Samples: 10000},
 	}}
 }
@@ -31,7 +33,8 @@ func limit(t *testing.T, walker string, share float64) []Limit {
 	return []Limit{l}
 }
 
-// A share that may be above its limit by chance fails nothing; one that is above it beyond chance does, for the walker that was named.
+// A share that may be above its limit by chance fails nothing; one that is above it beyond chance does, for the walker that was
+// named.
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		count, samples uint64
@@ -205,10 +208,14 @@ func TestChecksOfAWalker(t *testing.T) {
 		{Selection{Walker: "asgct", Ratio: 1}, []string{recipe.GstAsgct, recipe.AsgctShadow}},
 		{Selection{Walker: "asgct", Light: true}, []string{recipe.AsgctGstBracket}},
 		{Selection{Walker: "gst", Ratio: 1}, []string{recipe.ShadowGst}},
-		{Selection{Walker: "jfr", Ratio: 1, Profiler: &misstepv1.Profiler{Name: "jfr"}},
-			[]string{recipe.JfrShadow, recipe.JfrChunks, recipe.EventEdges}},
-		{Selection{Walker: "async-profiler", Ratio: 1, Profiler: &misstepv1.Profiler{Name: "async-profiler"}},
-			[]string{recipe.ProfilerShadow, recipe.EventEdges}},
+		{
+			Selection{Walker: "jfr", Ratio: 1, Profiler: &misstepv1.Profiler{Name: "jfr"}},
+			[]string{recipe.JfrShadow, recipe.JfrChunks, recipe.EventEdges},
+		},
+		{
+			Selection{Walker: "async-profiler", Ratio: 1, Profiler: &misstepv1.Profiler{Name: "async-profiler"}},
+			[]string{recipe.ProfilerShadow, recipe.EventEdges},
+		},
 	} {
 		r, err := c.recipe(&misstepv1.Jdk{Version: "25.0.3"}, nil)
 		require.NoError(t, err, "%+v", c.Selection)

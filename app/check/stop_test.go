@@ -57,7 +57,9 @@ func TestPhases(t *testing.T) {
 	c.until(PhasePrepare, at(1))
 	c.until(PhaseProgram, at(21))
 	c.until(PhaseEnding, at(24))
-	assert.Equal(t, []Phase{{PhasePrepare, time.Second}, {PhaseProgram, 20 * time.Second}, {PhaseEnding, 3 * time.Second}}, c.phases)
+	assert.Equal(t, []Phase{
+		{PhasePrepare, time.Second}, {PhaseProgram, 20 * time.Second}, {PhaseEnding, 3 * time.Second},
+	}, c.phases)
 
 	ran := clock{last: time.Now().Add(-time.Minute)}
 	ran.ran(&program{began: time.Now().Add(-40 * time.Second)})

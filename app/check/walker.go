@@ -29,8 +29,8 @@ func suspectOf(option, name string) (string, error) {
 	return "", fmt.Errorf("%s: %q is no walker; there are %s", option, name, strings.Join(names, ", "))
 }
 
-// ofWalker leaves out the checks that judge other walkers, and those that judge whatever walks. The edges of a recording are those of
-// the sampler that made it.
+// ofWalker leaves out the checks that judge other walkers, and those that judge whatever walks. The edges of a recording are those
+// of the sampler that made it.
 func (s Selection) ofWalker(list []*misstepv1.Check) ([]*misstepv1.Check, error) {
 	if s.Walker == "" {
 		return list, nil
@@ -44,8 +44,8 @@ func (s Selection) ofWalker(list []*misstepv1.Check) ([]*misstepv1.Check, error)
 		return known.Suspect != suspect && (known.Name != recipe.EventEdges || s.Profiler.GetName() != s.Walker)
 	})
 	if len(list) == 0 {
-		return nil, fmt.Errorf("--walker %s: no check that fits judges it; --profiler starts a profiler, and without --light methods are "+
-			"instrumented", s.Walker)
+		return nil, fmt.Errorf("--walker %s: no check that fits judges it; --profiler starts a profiler, and without --light "+
+			"methods are instrumented", s.Walker)
 	}
 	return list, nil
 }

@@ -49,8 +49,8 @@ type Report struct {
 // Files are where a report is written; empty ones are not.
 type Files struct{ JUnit, SARIF string }
 
-// Prepare removes the reports of earlier runs, which would be taken for this one's if it fails, and returns an error if a file cannot
-// be written, before the work has begun.
+// Prepare removes the reports of earlier runs, which would be taken for this one's if it fails, and returns an error if a file
+// cannot be written, before the work has begun.
 func (f Files) Prepare() error {
 	for _, path := range []string{f.JUnit, f.SARIF} {
 		if path == "" {

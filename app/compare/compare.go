@@ -1,7 +1,7 @@
 // Package compare runs the same recipes on two builds in turn and says what became better, worse, or stayed the same.
 //
-// A pair is one recipe with one seed, run on both builds right after each other in an order that a coin decides: a machine that slows
-// down, or another that works beside, meets both alike. Everything that Judge says rests on pairs, not on samples.
+// A pair is one recipe with one seed, run on both builds right after each other in an order that a coin decides: a machine that
+// slows down, or another that works beside, meets both alike. Everything that Judge says rests on pairs, not on samples.
 package compare
 
 import (
@@ -63,7 +63,8 @@ type Report struct {
 	Started  time.Time `json:"started"`
 	// Elapsed time, with the last pairs, which still finish.
 	Elapsed time.Duration `json:"elapsed"`
-	// Pairs that are whole; Unfinished ones were interrupted, Failed ones could not run, Void ones have a trial that proved nothing.
+	// Pairs that are whole; Unfinished ones were interrupted, Failed ones could not run, Void ones have a trial that proved
+	// nothing.
 	Pairs      int `json:"pairs"`
 	Unfinished int `json:"unfinished"`
 	Failed     int `json:"failed"`
@@ -76,7 +77,8 @@ type Report struct {
 	LeftOut []string `json:"left_out,omitempty"`
 	Options Options  `json:"options"`
 	Judged
-	// Overall is worse if anything is, else better if anything is, else undecided if anything is or nothing was compared, else same.
+	// Overall is worse if anything is, else better if anything is, else undecided if anything is or nothing was compared, else
+	// same.
 	Overall paired.Verdict `json:"overall"`
 	// Dir has what was kept.
 	Dir string `json:"dir,omitempty"`

@@ -22,8 +22,8 @@ type place struct {
 	name string
 }
 
-// install finds a side's JDK in the catalogue. A folder gets a catalogue of its own in the folder scratch, which must not exist yet,
-// beside the workloads and caches of this machine.
+// install finds a side's JDK in the catalogue. A folder gets a catalogue of its own in the folder scratch, which must not exist
+// yet, beside the workloads and caches of this machine.
 func (c Comparison) install(ctx context.Context, s Side, scratch string) (place, error) {
 	build, home := c.Sides[s].JDK, c.Installation.Home
 	if _, err := c.Installation.JDKs().Get(build); !errors.Is(err, catalogue.ErrUnknown) {

@@ -12,8 +12,8 @@ import (
 	"misstep/recipe"
 )
 
-// Margin is the ratio up to which two shares are taken for the same, unless told otherwise, and Level the probability with which two
-// equal builds are called different somewhere in a report.
+// Margin is the ratio up to which two shares are taken for the same, unless told otherwise, and Level the probability with which
+// two equal builds are called different somewhere in a report.
 const (
 	Margin = 1.25
 	Level  = 0.05
@@ -32,8 +32,8 @@ type Measure struct {
 	Known bool   `json:"known,omitempty"`
 	// Pairs in which both trials could show it.
 	Pairs int `json:"pairs"`
-	// Shares are the means over the trials before and after; of a bug those of samples, of a crash or hang those of trials. Trials are
-	// the numbers of trials that showed it.
+	// Shares are the means over the trials before and after; of a bug those of samples, of a crash or hang those of trials. Trials
+	// are the numbers of trials that showed it.
 	Shares [2]float64 `json:"shares"`
 	Trials [2]int     `json:"trials"`
 	// Ratio of the share after to that before, with its 95 % interval; nil where that is not a number.
@@ -44,8 +44,8 @@ type Measure struct {
 	P        float64        `json:"p"`
 	Adjusted float64        `json:"adjusted"`
 	Verdict  paired.Verdict `json:"verdict"`
-	// Needed is the estimated number of pairs that would decide, in all, and Time the budget for them, where it is undecided; 0 where
-	// that cannot be told.
+	// Needed is the estimated number of pairs that would decide, in all, and Time the budget for them, where it is undecided; 0
+	// where that cannot be told.
 	Needed float64       `json:"needed,omitempty"`
 	Time   time.Duration `json:"time,omitempty"`
 	// Bound is the largest share of trials (95 %) that may show it, where none did.
@@ -73,8 +73,8 @@ type Judged struct {
 	Bugs    []Measure `json:"bugs"`
 	Walkers []Measure `json:"walkers"`
 	Trials  []Measure `json:"trials"`
-	// Tested is the number of measures that could be called different at all, over which Level is shared: half of it over bugs, half
-	// over the others.
+	// Tested is the number of measures that could be called different at all, over which Level is shared: half of it over bugs,
+	// half over the others.
 	Tested int `json:"tested"`
 }
 
@@ -167,8 +167,8 @@ func is(b bool) float64 {
 	return 0
 }
 
-// share is a bug's share of the samples that the trial judged, summed over its checks; a crash or hang is a share of 1. It is false if
-// the trial could not show it, since its checks judged nothing.
+// share is a bug's share of the samples that the trial judged, summed over its checks; a crash or hang is a share of 1. It is false
+// if the trial could not show it, since its checks judged nothing.
 func (t Trial) share(bug string) (float64, bool) {
 	total, could := 0.0, len(t.Checks) == 0
 	for _, c := range t.Checks {
@@ -206,8 +206,8 @@ func measure(pairs [][2]Trial, m Measure, share func(Trial) (float64, bool)) Mea
 	return m
 }
 
-// decide tests the bugs together, and all else together, each with half of the level: one cause may show as dozens of bugs, and these
-// must not hide that a walker became worse.
+// decide tests the bugs together, and all else together, each with half of the level: one cause may show as dozens of bugs, and
+// these must not hide that a walker became worse.
 func (j *Judged) decide(o Options) {
 	half := o
 	half.Level = o.Level / families

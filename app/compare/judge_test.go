@@ -102,7 +102,8 @@ func TestCounter(t *testing.T) {
 	upcall := &misstepv1.Mismatch{
 		Check: "gst-asgct", Kind: "truncated", Count: 3, Divergence: 1,
 		Reference: &misstepv1.Trace{Source: "gst", NumFrames: 3, Frames: []*misstepv1.Frame{
-			{ClassName: "A", Method: "f", Descriptor_: "()V"}, {ClassName: "A", Method: "<clinit>", Descriptor_: "()V"},
+			{ClassName: "A", Method: "f", Descriptor_: "()V"},
+			{ClassName: "A", Method: "<clinit>", Descriptor_: "()V"},
 			{ClassName: "B", Method: "main", Descriptor_: "()V"},
 		}},
 		Suspect: &misstepv1.Trace{Source: "asgct", NumFrames: 2, Frames: []*misstepv1.Frame{
@@ -111,9 +112,12 @@ func TestCounter(t *testing.T) {
 	}
 	c := newCounter([2]*misstepv1.Jdk{{Version: "OpenJDK 64-Bit Server VM (25.0.3+9) for linux-amd64"}, {}})
 	got := c.trial(&misstepv1.Outcome{
-		Kind:       misstepv1.OutcomeKind_OUTCOME_KIND_CRASH,
-		Checks:     []*misstepv1.CheckCount{{Check: "gst-asgct", Total: 12, Match: 7, Mismatch: 3, Void: map[string]uint64{"exit": 2}}, {Check: "liveness", Total: 9}},
-		Mismatches: []*misstepv1.Mismatch{upcall}, Crash: &misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "V  [libjvm.so+0x1]  f()"},
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CRASH,
+		Checks: []*misstepv1.CheckCount{
+			{Check: "gst-asgct", Total: 12, Match: 7, Mismatch: 3, Void: map[string]uint64{"exit": 2}}, {Check: "liveness", Total: 9},
+		},
+		Mismatches: []*misstepv1.Mismatch{upcall},
+		Crash:      &misstepv1.Crash{Error: "SIGSEGV (0xb)", ProblematicFrame: "V  [libjvm.so+0x1]  f()"},
 	})
 	assert.Equal(t, map[string]Counts{"gst-asgct": {Asked: 12, Judged: 10, Cut: 3}}, got.Checks)
 	require.Len(t, got.Bugs, 2)

@@ -38,8 +38,8 @@ func newKeeper(dir string) (*keeper, error) {
 	}
 	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s holds another comparison: choose another --dir, since more pairs until one likes the result prove "+
-			"nothing", dir)
+		return nil, fmt.Errorf("%s holds another comparison: choose another --dir, since more pairs until one likes the result "+
+			"prove nothing", dir)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("keep trials: %w", err)

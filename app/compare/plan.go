@@ -48,7 +48,8 @@ func (c Comparison) plan(ctx context.Context, at [2]place) (*plan, error) {
 		if c.Pairs == 0 && c.For == 0 {
 			p.pairs, p.time = (spec.GetBudget().GetTrials()+1)/2, spec.GetBudget().GetTime().AsDuration()
 		}
-		if p.strategy, err = steer.New(spec.GetStrategy(), steer.Config{Seed: spec.GetSeed(), Size: p.expansions[side].Size()}); err != nil {
+		p.strategy, err = steer.New(spec.GetStrategy(), steer.Config{Seed: spec.GetSeed(), Size: p.expansions[side].Size()})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +57,9 @@ func (c Comparison) plan(ctx context.Context, at [2]place) (*plan, error) {
 }
 
 // request is the campaign as one side runs it.
-func (c Comparison) request(ctx context.Context, at place, profilerText string) (*misstepv1.SubmitCampaignRequest, []string, error) {
+func (c Comparison) request(ctx context.Context, at place, profilerText string) (
+	*misstepv1.SubmitCampaignRequest, []string, error,
+) {
 	var profiler *misstepv1.Profiler
 	if profilerText != "" {
 		var err error

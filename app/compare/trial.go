@@ -40,13 +40,13 @@ type Trial struct {
 	Wall time.Duration `json:"wall"`
 	// Checks has the counts by check.
 	Checks map[string]Counts `json:"checks"`
-	// Bugs has the number of mismatches by id of the bug and check. A crash, a hang or a failure that is a finding is one in the check
-	// "".
+	// Bugs has the number of mismatches by id of the bug and check. A crash, a hang or a failure that is a finding is one in the
+	// check "".
 	Bugs map[string]map[string]uint64 `json:"bugs,omitempty"`
 }
 
-// Counts are those of one check in a trial. Asked are its samples, Judged those that were not void; Wrong ones have other frames than
-// the thread's, Cut ones lack their bottom, Lost ones have an error code for a stack.
+// Counts are those of one check in a trial. Asked are its samples, Judged those that were not void; Wrong ones have other frames
+// than the thread's, Cut ones lack their bottom, Lost ones have an error code for a stack.
 type Counts struct {
 	Asked  uint64 `json:"asked"`
 	Judged uint64 `json:"judged"`
@@ -62,8 +62,8 @@ type Bug struct {
 	Title string `json:"title"`
 }
 
-// counter turns outcomes into trials and collects the bugs. A signature that is a known bug on one of the builds counts as that bug on
-// both: the other one may have it fixed, or not yet.
+// counter turns outcomes into trials and collects the bugs. A signature that is a known bug on one of the builds counts as that bug
+// on both: the other one may have it fixed, or not yet.
 type counter struct {
 	jdks   [2]*misstepv1.Jdk
 	bugs   map[string]Bug

@@ -243,8 +243,8 @@ func (c *Coordinator) PutKnownBugs(ctx context.Context, bugs []*misstepv1.KnownB
 	return r.GetWarnings(), err
 }
 
-// lastCalls is how long calls that have begun may go on when a coordinator stops. What comes after them takes less than two seconds,
-// so that it ends within five.
+// lastCalls is how long calls that have begun may go on when a coordinator stops. What comes after them takes less than two
+// seconds, so that it ends within five.
 const lastCalls = 3 * time.Second
 
 // Serve serves on a listener until the context ends, then closes the store. Clients are told at once that this coordinator does not

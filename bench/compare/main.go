@@ -1,5 +1,6 @@
-// Command compare measures how far misstep compare can be trusted: how often it calls two equal builds different, and how many pairs of
-// trials it takes until it finds a planted change. It draws from the counts of real trials (testdata/README.md) and starts no JVM.
+// Command compare measures how far misstep compare can be trusted: how often it calls two equal builds different, and how many
+// pairs of trials it takes until it finds a planted change. It draws from the counts of real trials (testdata/README.md) and starts
+// no JVM.
 package main
 
 import (

@@ -124,7 +124,7 @@ func (c *bundleShow) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	to := io.Writer(e.stdout)
+	to := e.stdout
 	if c.File != "README.md" { // which is for people; the others are also for programs
 		to = contents(e.stdout)
 	}

@@ -74,13 +74,16 @@ func renderMeasures(w io.Writer, title string, all []compare.Measure) {
 		})
 	}
 	if len(rows) > 0 {
-		renderTable(w, []column{{title: title, cut: 24}, {title: "before"}, {title: "after"}, {title: "ratio (95 %)"}, {title: "verdict"}}, rows)
+		renderTable(w, []column{
+			{title: title, cut: 24}, {title: "before"}, {title: "after"}, {title: "ratio (95 %)"}, {title: "verdict"},
+		}, rows)
 	}
 	if left > 0 {
 		fmt.Fprintf(w, "… and %d more, undecided or the same: the page of --dir and --json have all\n", left)
 	}
 	if none > 0 {
-		fmt.Fprintf(w, "not seen on either: %s, in at most %s of trials (95 %%)\n", plural(none, "other share"), compare.Share(bound))
+		fmt.Fprintf(w, "not seen on either: %s, in at most %s of trials (95 %%)\n", plural(none, "other share"),
+			compare.Share(bound))
 	}
 	if len(rows)+none == 0 {
 		fmt.Fprintf(w, "no %s\n", title)

@@ -89,7 +89,10 @@ var exitCodes = []exitMeaning{
 	{"doctor", exitOK, "this machine can hunt"},
 	{"doctor", exitFailed, "something needed is missing"},
 	{"check", passedOn, "the program's own, or 128+N after signal N; an end by the signal of --for or --kill-after counts as 0"},
-	{"check", exitFinding, "the program returned 0, and there is a finding (--fail-on), or a limit is exceeded (--max-spoiled, --max-lost)"},
+	{
+		"check", exitFinding,
+		"the program returned 0, and there is a finding (--fail-on), or a limit is exceeded (--max-spoiled, --max-lost)",
+	},
 	{"check", exitUnproved, "the program returned 0, and a check compared nothing (--fail-on), or a limit's walker has no sample"},
 	{"check", exitOwn, "bad input, or the program cannot be checked"},
 	{"check", exitNotExecutable, "the program cannot be executed"},

@@ -28,9 +28,14 @@ func TestABundleThatSpeaksToTheTerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "evil.zip")
 	writeEvil(t, path)
 	for _, args := range [][]string{
-		{"bundle", "show", path}, {"bundle", "show", path, "list"}, {"bundle", "show", path, "no" + evil},
+		{"bundle", "show", path},
+		{"bundle", "show", path, "list"},
+		{"bundle", "show", path, "no" + evil},
 		{"bundle", "verify", path},
-		{"bundle", "diff", path, path}, {"bundle", "diff", path, path, "--json"}, {"replay", path}, {"bundle", "show", evil},
+		{"bundle", "diff", path, path},
+		{"bundle", "diff", path, path, "--json"},
+		{"replay", path},
+		{"bundle", "show", evil},
 	} {
 		var stdout, stderr bytes.Buffer
 		run(t.Context(), args, &stdout, &stderr)

@@ -15,9 +15,9 @@ type Tested struct {
 // Holm adjusts the p-values of hypotheses that are tested together, so that the probability that any of those that hold is rejected
 // is at most level when those with an adjusted value of at most level are rejected (S. Holm, 1979).
 //
-// Hypotheses that could not have been rejected whatever the direction of their pairs do not count as tested, and get 1: a bug that was
-// seen in two trials must not make it harder to tell that another one became more frequent (R. E. Tarone, 1990). This is allowed
-// because the test's assignments change only the direction of pairs. tested is the number of hypotheses that count.
+// Hypotheses that could not have been rejected whatever the direction of their pairs do not count as tested, and get 1: a bug that
+// was seen in two trials must not make it harder to tell that another one became more frequent (R. E. Tarone, 1990). This is
+// allowed because the test's assignments change only the direction of pairs. tested is the number of hypotheses that count.
 func Holm(all []Tested, level float64) (adjusted []float64, tested int) {
 	least := make([]float64, 0, len(all))
 	for _, t := range all {

@@ -37,15 +37,15 @@ func LeastP(discordant int) float64 { return math.Min(1, math.Ldexp(1, 1-discord
 const (
 	// exactUpTo discordant pairs all assignments are counted.
 	exactUpTo = 14
-	// maxDraws is the number of random assignments for more pairs, and enough the number of those at least as extreme as the observed
-	// one after which no more are drawn (J. Besag, P. Clifford, Sequential Monte Carlo p-values, 1991).
+	// maxDraws is the number of random assignments for more pairs, and enough the number of those at least as extreme as the
+	// observed one after which no more are drawn (J. Besag, P. Clifford, Sequential Monte Carlo p-values, 1991).
 	maxDraws = 1 << 15
 	enough   = 60
 )
 
-// P is the p-value of the hypothesis that both trials of each pair come from the same build, two-sided: the share of all ways to call
-// one trial of each pair the first whose sum of differences is at least as far from 0 as the observed one. Nothing is assumed about
-// how shares are distributed. It is 1 without discordant pairs. The same pairs give the same value.
+// P is the p-value of the hypothesis that both trials of each pair come from the same build, two-sided: the share of all ways to
+// call one trial of each pair the first whose sum of differences is at least as far from 0 as the observed one. Nothing is assumed
+// about how shares are distributed. It is 1 without discordant pairs. The same pairs give the same value.
 func P(pairs []Pair) float64 {
 	d := differences(pairs)
 	seen := math.Abs(sum(d, 0))
@@ -111,8 +111,8 @@ type Ratio struct {
 	Error float64
 }
 
-// RatioOf estimates the ratio by the mean of the pairs, and its interval by leaving out each pair in turn (the jackknife of a ratio:
-// M. H. Quenouille, 1956; J. W. Tukey, 1958) and Student's distribution.
+// RatioOf estimates the ratio by the mean of the pairs, and its interval by leaving out each pair in turn (the jackknife of a
+// ratio: M. H. Quenouille, 1956; J. W. Tukey, 1958) and Student's distribution.
 func RatioOf(pairs []Pair) Ratio {
 	var before, after float64
 	for _, p := range pairs {

@@ -41,14 +41,15 @@ func TestDrawnP(t *testing.T) {
 	// Pairs that differ by next to nothing leave the distribution as it is and make the test draw.
 	near := append(pairs, Pair{1, 1 + 1e-9}, Pair{1, 1 - 1e-9})
 	assert.InDelta(t, exact, P(near), 0.3*exact)
-	assert.InDelta(t, P(near), P(near), 0, "the same pairs give the same value")
+	again := P(near)
+	assert.InDelta(t, P(near), again, 0, "the same pairs give the same value")
 }
 
 func TestPIsSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		share := rapid.Float64Range(0, 1)
-		pairs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Pair { return Pair{share.Draw(t, "before"), share.Draw(t, "after")} }), 0, 30).
-			Draw(t, "pairs")
+		pair := rapid.Custom(func(t *rapid.T) Pair { return Pair{share.Draw(t, "before"), share.Draw(t, "after")} })
+		pairs := rapid.SliceOfN(pair, 0, 30).Draw(t, "pairs")
 		swapped := make([]Pair, len(pairs))
 		for i, p := range pairs {
 			swapped[i] = Pair{p.After, p.Before}
@@ -140,5 +141,6 @@ func TestNeeded(t *testing.T) {
 	assert.Greater(t, Needed(pairs, RatioOf(pairs), margin, level, 20), few, "more tests need more pairs")
 
 	vanished := []Pair{{1, 0}, {0, 0}, {0, 0}, {1, 0}}
-	assert.InDelta(t, 12, Needed(vanished, RatioOf(vanished), margin, level, 1), 0, "six that all differ in one direction, of which two in four")
+	assert.InDelta(t, 12, Needed(vanished, RatioOf(vanished), margin, level, 1), 0,
+		"six that all differ in one direction, of which two in four")
 }

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// maxExhibit bounds one piece of evidence in bytes, maxQuiet one of a trial without a finding. Records of mismatches are kept as
-	// far as they are read: maxRecordsRead.
+	// maxExhibit bounds one piece of evidence in bytes, maxQuiet one of a trial without a finding. Records of mismatches are kept
+	// as far as they are read: maxRecordsRead.
 	maxExhibit = 32 << 20
 	maxQuiet   = 256 << 10
 	// maxRecording bounds a recording and what the agent noted of it, in bytes.

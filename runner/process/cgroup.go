@@ -117,7 +117,8 @@ func (c Cgroups) String() string {
 // Cgroup holds the processes of one trial.
 type Cgroup struct{ folders []string }
 
-// New creates a group. limit in bytes is set if the memory controller is available; 0 sets none. MaxTasks is set if that of tasks is.
+// New creates a group. limit in bytes is set if the memory controller is available; 0 sets none. MaxTasks is set if that of tasks
+// is.
 func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
 	g := &Cgroup{}
 	for _, parent := range c.Parents() {

@@ -295,7 +295,7 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 	group, err := cgroups.New(fmt.Sprintf("misstep-test-tasks-%d", os.Getpid()), 0)
 	require.NoError(t, err)
-	group.set("pids.max", 8) // thousands of processes would slow the machine down
+	group.set("pids.max", 8)                     // thousands of processes would slow the machine down
 	begin := filepath.Join(t.TempDir(), "begin") // made once the program is in the group: what it had before is not refused
 	p := shell(t, "until [ -e "+begin+" ]; do sleep 0.01; done; "+
 		"for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (trap '' TERM; while :; do sleep 1000 & done) & done; wait", group)

@@ -37,8 +37,8 @@ func (a *Area) remove(path string, deadline time.Time) error {
 	if moved := errors.Join(made, os.Rename(path, to)); moved != nil {
 		return fmt.Errorf("%w; and it cannot be moved aside: %w", err, moved)
 	}
-	a.logger.Warn("a trial's folder is not removed yet: it was moved aside, where it takes space until it is", slog.String("folder", to),
-		slog.Any("error", err))
+	a.logger.Warn("a trial's folder is not removed yet: it was moved aside, where it takes space until it is",
+		slog.String("folder", to), slog.Any("error", err))
 	a.removeAside()
 	return nil
 }

@@ -36,7 +36,8 @@ func newJobIndex() *jobIndex {
 	return &jobIndex{
 		ready: map[placeKey]*btree.BTreeG[uint64]{}, all: map[string]*btree.BTreeG[uint64]{},
 		later: btree.NewG(degree, func(a, b laterJob) bool {
-			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.key.campaign, b.key.campaign), cmp.Compare(a.key.index, b.key.index)) < 0
+			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.key.campaign, b.key.campaign),
+				cmp.Compare(a.key.index, b.key.index)) < 0
 		}),
 	}
 }
