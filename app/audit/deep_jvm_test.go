@@ -99,7 +99,7 @@ jdks: [jdk17]
 workloads: [{name: deep}]
 profiler: [{name: none}, {name: jfr, interval: 1ms}, {name: async-profiler, interval: 1ms, options: [cstack=no]}]
 checks: [{name: gst-asgct, share: 0.0003}]
-limits: {wall: 120s, stack_depth: 2048, memory_mib: 4096}
+limits: {wall: 300s, stack_depth: 2048, memory_mib: 4096}
 budget: {trials: 3}
 `), 0o644))
 	request, _, err := submission.Load(t.Context(), i, file)
