@@ -52,7 +52,7 @@ func (o *output) write(text []byte) error {
 	return err
 }
 
-// unfinished is how many bytes at the end of a text begin a character that goes on.
+// unfinished is how many bytes at the end of a string begin a character that continues.
 func unfinished(text []byte) int {
 	for n := 1; n <= min(utf8.UTFMax-1, len(text)); n++ {
 		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
@@ -71,7 +71,7 @@ func obeyed(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// visible returns a text with what a terminal would obey as \u and its code, as JSON has it, so that JSON means the same as before.
+// visible returns a string with what a terminal would obey as \u and its code, as JSON has it, so that JSON means the same as before.
 func visible(text []byte) []byte {
 	if utf8.Valid(text) && bytes.IndexFunc(text, obeyed) < 0 {
 		return text

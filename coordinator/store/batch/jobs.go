@@ -54,7 +54,7 @@ type readyKey struct{ campaign, capabilities string }
 // readyPage says which ready jobs of the store below are known. Jobs there that become ready while the transaction runs are found
 // by the next one.
 type readyPage struct {
-	// upTo is where reading goes on: those with lower indices are known.
+	// upTo is where reading continues: those with lower indices are known.
 	upTo uint64
 	// more is true when there may be further ones.
 	more bool
