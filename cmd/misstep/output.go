@@ -71,7 +71,8 @@ func obeyed(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
-// visible returns a string with what a terminal would obey as \u and its code, as JSON has it, so that JSON means the same as before.
+// visible returns a string with what a terminal would obey as \u and its code, as JSON has it, so that JSON means the same as
+// before.
 func visible(text []byte) []byte {
 	if utf8.Valid(text) && bytes.IndexFunc(text, obeyed) < 0 {
 		return text
