@@ -38,6 +38,7 @@ func TestSweepWork(t *testing.T) {
 	require.FileExists(t, foreign)
 	require.NoError(t, os.Remove(foreign))
 
+	require.NoError(t, os.MkdirAll(filepath.Join(work, "removing-SOMEONE-1", "below"), 0o755)) // by another node, or interrupted
 	require.NoError(t, SweepWork(work))
 	require.NoDirExists(t, work)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,12 +21,18 @@ func RemoveAll(path string) error { return removeBefore(path, time.Time{}) }
 
 // removeBefore is RemoveAll that gives up at a deadline with os.ErrDeadlineExceeded; the zero time is none.
 func removeBefore(path string, deadline time.Time) error {
-	r := remover{deadline: deadline, prefix: "removing-" + rand.Text() + "-"}
+	r := remover{deadline: deadline, prefix: movedUp + rand.Text() + "-"}
 	if err := r.remove(filepath.Clean(path)); err != nil {
 		return fmt.Errorf("remove %s: %w", path, err)
 	}
 	return nil
 }
+
+// movedUp begins the names of folders that a removal has moved up. They are there while it continues, and when it was interrupted.
+const movedUp = "removing-"
+
+// MovedUp reports whether a folder with that name, in a folder that is being removed, is there by RemoveAll.
+func MovedUp(name string) bool { return strings.HasPrefix(name, movedUp) }
 
 // remover empties a folder, the top. It moves the folders in each folder of the top up to the top, so that no path has more than
 // two names below it.

@@ -1,11 +1,13 @@
 package scratch
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +53,24 @@ func TestRemoveOfDeepFolders(t *testing.T) {
 	require.NoError(t, err)
 	require.NoDirExists(t, dir)
 	require.NoError(t, RemoveAll(dir), "what is gone is no error")
+}
+
+// Nodes of a fleet that share a disk remove the same folder at the same time.
+func TestRemoveByRivals(t *testing.T) {
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "work")
+		for i := range 200 {
+			require.NoError(t, os.MkdirAll(filepath.Join(dir, fmt.Sprint(i%5), fmt.Sprint("b", i), "c", "d"), 0o700))
+		}
+		var rivals sync.WaitGroup
+		errs := make([]error, 4)
+		for i := range errs {
+			rivals.Go(func() { errs[i] = RemoveAll(dir) })
+		}
+		rivals.Wait()
+		require.NoError(t, errors.Join(errs...))
+		require.NoDirExists(t, dir)
+	}
 }
 
 // openFiles is one more than the highest descriptor of this process.
