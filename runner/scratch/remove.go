@@ -60,20 +60,11 @@ func (r *remover) remove(path string) error {
 		return unlessGone(err)
 	}
 	defer top.Close()
-	// Another process that removes the same may move folders up meanwhile.
-	for try := 0; ; try++ {
-		err := r.empty(top, func(name string) error { return r.removeFolder(top, name) })
-		if err == nil {
-			err = unlink(parent, name)
-		}
-		if try == rivals || !errors.Is(err, unix.ENOTEMPTY) {
-			return err
-		}
+	if err := r.empty(top, func(name string) error { return r.removeFolder(top, name) }); err != nil {
+		return err
 	}
+	return unlink(parent, name)
 }
-
-// rivals is how often a folder is emptied once more that another process fills.
-const rivals = 100
 
 // removeFolder removes a folder of the top.
 func (r *remover) removeFolder(top *os.File, name string) error {
