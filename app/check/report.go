@@ -212,12 +212,7 @@ func profiles(o *misstepv1.Outcome) []Profile {
 
 // ProfileOf sums up one check of an outcome, whatever takes its samples.
 func ProfileOf(o *misstepv1.Outcome, c *misstepv1.CheckCount) Profile {
-	var cut, lost uint64
-	for _, m := range o.GetMismatches() {
-		if m.GetCheck() == c.GetCheck() && m.GetKind() == cutOff {
-			cut += max(m.GetCount(), 1)
-		}
-	}
+	cut, lost := triage.CutOff(o)[c.GetCheck()], uint64(0)
 	for _, n := range c.GetUnwalkable() {
 		lost += n
 	}

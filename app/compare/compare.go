@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,7 +169,7 @@ func (r *Report) finish(whole [][2]Trial, bugs map[string]Bug) {
 			}
 		}
 	}
-	r.Recipes = append(r.Recipes, sorted(recipes)...)
+	r.Recipes = append(r.Recipes, slices.Sorted(maps.Keys(recipes))...)
 	r.Options.PairTime = r.Elapsed / time.Duration(max(r.Pairs, 1))
 	r.Judged = Judge(whole, bugs, r.Options)
 	r.Overall = r.overall()

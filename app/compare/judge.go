@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -249,7 +250,7 @@ func seen(pairs [][2]Trial) []string {
 			}
 		}
 	}
-	return sorted(ids)
+	return slices.Sorted(maps.Keys(ids))
 }
 
 // checked lists the names of all checks that judged something, in their order.
@@ -268,13 +269,4 @@ func checked(pairs [][2]Trial) (names []string) {
 		}
 	}
 	return names
-}
-
-func sorted(set map[string]bool) []string {
-	var list []string
-	for x := range set {
-		list = append(list, x)
-	}
-	slices.Sort(list)
-	return list
 }

@@ -10,6 +10,7 @@ import (
 	"misstep/internal/interval"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage"
 )
 
 // Row counts what one check asked of one walker on one JDK.
@@ -55,7 +56,7 @@ func Of(jdk, profiler string, checks []*misstepv1.CheckCount, cut map[string]uin
 
 // OfOutcome counts what one trial did.
 func OfOutcome(jdk string, p *misstepv1.Profiler, o *misstepv1.Outcome) []Row {
-	return Of(jdk, recipe.ProfilerText(p), o.GetChecks(), Cut(o))
+	return Of(jdk, recipe.ProfilerText(p), o.GetChecks(), triage.CutOff(o))
 }
 
 // OfCampaign counts what the finished trials of a campaign did, by JDK and walker.
@@ -65,21 +66,6 @@ func OfCampaign(s *misstepv1.CampaignStatus) []Row {
 		rows = append(rows, Of(on.GetJdk(), on.GetProfiler(), on.GetChecks(), on.GetCut())...)
 	}
 	return Merged(rows)
-}
-
-// Cut counts the mismatches of an outcome that lack their bottom, by check; nil when there is none.
-func Cut(o *misstepv1.Outcome) map[string]uint64 {
-	var cut map[string]uint64
-	for _, m := range o.GetMismatches() {
-		if m.GetKind() != "truncated" {
-			continue
-		}
-		if cut == nil {
-			cut = map[string]uint64{}
-		}
-		cut[m.GetCheck()] += max(m.GetCount(), 1)
-	}
-	return cut
 }
 
 // Merged adds up rows of the same JDK, walker and check, and orders them by these.

@@ -7,6 +7,7 @@ import (
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage"
 )
 
 // maxCompared bounds the groups of a campaign's checks by JDK and profiler.
@@ -20,11 +21,7 @@ func addCompared(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misst
 	}
 	on := comparedOn(tally, r)
 	on.Checks = AddChecks(on.Checks, o.GetChecks())
-	for _, m := range o.GetMismatches() {
-		if m.GetKind() == "truncated" {
-			on.Cut = addMap(on.Cut, map[string]uint64{m.GetCheck(): max(m.GetCount(), 1)})
-		}
-	}
+	on.Cut = addMap(on.Cut, triage.CutOff(o))
 }
 
 // comparedOn returns a copy of a recipe's group that has taken its place, or a new one; the last one takes all that fit no other.
