@@ -39,16 +39,21 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		withdrawn []string
 		dropped   map[string]int // by reason
 		compared  []heard
+		claimed   []*misstepv1.Evidence
 		now       time.Time
 		drain     bool
 	)
 	reports := s.judge(runner, req)
+	may := s.mayHold(runner, called)
 	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
 		now, drain = at, s.isDraining() || s.drained.of(me) != nil
 		desired, granted, results, withdrawn, dropped = nil, nil, nil, nil, map[string]int{}
-		compared = nil
+		compared, claimed = nil, nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
+		if err := s.queue.ExpireOf(tx, me, called); err != nil {
+			return err
+		}
 		own, err := leasesOf(tx, me)
 		if err != nil {
 			return err
@@ -84,7 +89,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 				}
 			}
 			if kind, ended := kindOf(h); ended && refused == "" {
-				results = append(results, kind)
+				results, claimed = append(results, kind), append(claimed, h.GetOutcome().GetEvidence()...)
 			}
 			if wanted {
 				running[l.ID] = h.GetRunning()
@@ -108,6 +113,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 				}
 			}
 		}
+		free = uint32(min(uint64(free), may-min(may, uint64(len(held)))))
 		desired = held
 		if drain || s.trust.isAside(runner.owner) {
 			return nil
@@ -127,6 +133,8 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	}
 	s.count(len(granted), results, dropped)
 	s.compare(ctx, runner, compared)
+	s.holds(runner, len(desired), now)
+	s.config.Unclaimed.Claim(runner.owner, claimed)
 	s.live.saw(runner, req, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
@@ -255,12 +263,9 @@ func article(reason string) string {
 
 // complete records an outcome: the findings it hits, its share of the tally, and the trial itself.
 func (s *Server) complete(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) error {
-	ids := make([]string, 0, len(r.hits))
-	for _, h := range r.hits {
-		if err := s.hit(ctx, tx, l, r, h, now); err != nil {
-			return err
-		}
-		ids = append(ids, h.ID)
+	ids, err := s.hitAll(ctx, tx, l, r, now)
+	if err != nil {
+		return err
 	}
 	return s.queue.Complete(tx, l, queue.Result{Outcome: r.outcome, Encoded: r.encoded, FindingIDs: ids}, now)
 }
