@@ -36,7 +36,7 @@ type Damage struct {
 	Lost bool `json:"lost"`
 }
 
-// Least sizes by which damage is recognised: of a run of zeros, a sector; of line ends, so many that chance does not make them alike.
+// Least sizes by which damage is recognised: of a run of zeros, a sector; of line ends, so many that they are not alike by chance.
 const (
 	leastZeros = 512
 	leastLines = 64
@@ -121,10 +121,12 @@ func damageOf(path string, problems []recording.Problem, starts []int64, short i
 		d.Kind = DamageConverted
 		d.What = fmt.Sprintf("a conversion of line ends took %d bytes out of it (no CR LF is left): copy it again as binary", short)
 	case other > 0:
-		d.Kind, d.What = DamageJoined, fmt.Sprintf("another chunk begins at offset %d, inside of one: parts of two files in one", other)
+		d.Kind = DamageJoined
+		d.What = fmt.Sprintf("another chunk begins at offset %d, inside of one: parts of two files in one", other)
 	case s.zeros >= leastZeros:
 		d.Kind = DamageZeros
-		d.What = fmt.Sprintf("%s of zeros from offset %d: a copy with a hole, or a full disk", humanize.IBytes(uint64(s.zeros)), s.zerosAt)
+		d.What = fmt.Sprintf("%s of zeros from offset %d: a copy with a hole, or a full disk", humanize.IBytes(uint64(s.zeros)),
+			s.zerosAt)
 	case kinds[recording.Layout] || kinds[recording.Parser]:
 		d.Kind, d.What = DamageAltered, "bytes are not what the recorder wrote"
 	case kinds[recording.CutFile]:
@@ -133,7 +135,8 @@ func damageOf(path string, problems []recording.Problem, starts []int64, short i
 			d.What += fmt.Sprintf(": the last chunk has %d bytes more by its header", short)
 		}
 	case kinds[recording.Unfinished]:
-		d.Kind, d.What, d.Lost = DamageUnfinished, "the recorder did not finish the last chunk: it was killed, or still writes", false
+		d.Kind, d.Lost = DamageUnfinished, false
+		d.What = "the recorder did not finish the last chunk: it was killed, or still writes"
 	default:
 		return nil, nil // a limit of the reading
 	}

@@ -16,8 +16,8 @@ type Report struct {
 	Methods  []Group   `json:"methods"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
-	// Samples of all samplers, and those that faults touch; a sample with faults of two kinds may be counted twice. Class is what the
-	// worst fault touches: samples, events or bookkeeping; empty without faults.
+	// Samples of all samplers, and those that faults touch; a sample with faults of two kinds may be counted twice. Class is what
+	// the worst fault touches: samples, events or bookkeeping; empty without faults.
 	Samples uint64 `json:"samples"`
 	Touched uint64 `json:"touched"`
 	Class   string `json:"class,omitempty"`
@@ -50,8 +50,8 @@ type Recording struct {
 	LostBytes int64 `json:"lost_bytes,omitempty"`
 	// Problems are places that could not be read.
 	Problems []Problem `json:"problems,omitempty"`
-	// ReadBytes are those of the chunks that were read, of Bytes. The rest was not judged. Damage is what it looks like, null for none.
-	// MissingBytes are those that the last chunk has more by its header.
+	// ReadBytes are those of the chunks that were read, of Bytes; the rest was not judged. Damage is what it looks like, null for
+	// none. MissingBytes are those that the last chunk has more by its header.
 	ReadBytes    int64   `json:"read_bytes"`
 	MissingBytes int64   `json:"missing_bytes,omitempty"`
 	Damage       *Damage `json:"damage,omitempty"`
@@ -90,7 +90,8 @@ type Fault struct {
 	// Place is where: the edge, the site, the constant.
 	Place string `json:"place"`
 	Count uint64 `json:"count"`
-	// Touches is what it touches, samples, events or bookkeeping, by the references from events to it; Samples and Events count them.
+	// Touches is what it touches, samples, events or bookkeeping, by the references from events to it; Samples and Events count
+	// them.
 	Touches string `json:"touches"`
 	Samples uint64 `json:"samples,omitempty"`
 	Events  uint64 `json:"events,omitempty"`

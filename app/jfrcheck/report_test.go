@@ -9,7 +9,9 @@ import (
 func TestAnswer(t *testing.T) {
 	made, skipped := Check{Name: "frames", Right: 1}, Check{Name: "event-edges", Skipped: "needs class files"}
 	sampler := Sampler{Event: "jdk.CPUTimeSample", Counts: Counts{Samples: 180, Truncated: 3, Lost: 16}}
-	cut := Recording{File: "a.jfr", Bytes: 50, ReadBytes: 40, MissingBytes: 50, Damage: &Damage{Kind: DamageCut, What: "it was cut", Lost: true}}
+	cut := Recording{
+		File: "a.jfr", Bytes: 50, ReadBytes: 40, MissingBytes: 50, Damage: &Damage{Kind: DamageCut, What: "it was cut", Lost: true},
+	}
 	for want, r := range map[string]*Report{
 		"nothing was checked: the recordings have nothing to compare; not checked: event-edges": {Checks: []Check{skipped}},
 		"the profile is right as far as was checked: no fault touches any of its 180 samples; " +

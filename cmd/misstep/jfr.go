@@ -56,8 +56,8 @@ func (c *jfrCheckCommand) Help() string {
 		"none is checked, and the summary says what was not. Each fault says what it touches, by the references from events\n" +
 		"to it: samples, other events, or bookkeeping. The last line answers for the profile, and the exit code is 1 where\n" +
 		"samples are touched (--fail-on). Doubts do not change it. Of a damaged recording the answer says what share was\n" +
-		"read, and the exit code is 4: the rest was not judged. A recording that cannot be read does not keep the others from being checked. Ctrl-C ends the reading:\n" +
-		"the report has what was read before, and the exit code is 2."
+		"read, and the exit code is 4: the rest was not judged. A recording that cannot be read does not keep the others from\n" +
+		"being checked. Ctrl-C ends the reading: the report has what was read before, and the exit code is 2."
 }
 
 // Run checks recordings.

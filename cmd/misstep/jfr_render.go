@@ -21,8 +21,8 @@ const (
 // renderReport prints a report that is read in a minute: what it is about, whether anything is wrong, what samples lack.
 func renderReport(w io.Writer, r *jfrcheck.Report) {
 	for _, f := range r.Recordings {
-		fmt.Fprintf(w, "%s: %s, %s, %v, %s\n", printable(f.File), printable(strings.Join(f.Writers, ", ")), humanize.IBytes(uint64(f.Bytes)),
-			f.End.Sub(f.Begin).Round(time.Second), plural(f.Chunks, "chunk"))
+		fmt.Fprintf(w, "%s: %s, %s, %v, %s\n", printable(f.File), printable(strings.Join(f.Writers, ", ")),
+			humanize.IBytes(uint64(f.Bytes)), f.End.Sub(f.Begin).Round(time.Second), plural(f.Chunks, "chunk"))
 		for _, p := range f.Problems[:min(len(f.Problems), screenProblems)] {
 			fmt.Fprintf(w, "  chunk %d, offset %d: %s\n", p.Chunk, p.Offset, printable(p.Message))
 		}

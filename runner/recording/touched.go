@@ -119,14 +119,16 @@ func (t *tracer) collect() {
 			at := constantKey{d.of, number}
 			known := t.twice[at]
 			known.any |= bit
-			if shown := shownFields[d.of.name]; shown == nil || slices.ContainsFunc(strings.Split(d.fields, ","), func(name string) bool {
-				return slices.Contains(shown, name)
-			}) {
+			if shown := shownFields[d.of.name]; shown == nil || anyOf(strings.Split(d.fields, ","), shown) {
 				known.shown |= bit
 			}
 			t.twice[at] = known
 		}
 	}
+}
+
+func anyOf(names, list []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(list, name) })
 }
 
 // shown reports whether a profile shows the field of an event.

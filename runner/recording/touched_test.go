@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faultyRecording has three samples, of which one refers to a stack whose method lacks its name, one to a class loader that lacks, and
-// one to a thread that is defined twice.
+// faultyRecording has three samples: one refers to a stack whose method lacks its name, one to a class loader that lacks, one to
+// a thread that is defined twice.
 func faultyRecording() []byte {
 	v := func(values ...any) []byte { return appendValues(nil, values...) }
 	return forged(forgedTypes(),

@@ -2,7 +2,8 @@ package recording
 
 import "fmt"
 
-// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Differing, *Fault, *Window, *Touched or *Problem.
+// Record is what a stream consists of: *Chunk, *Event, *Lost, *Setting, *Pool, *Link, *Differing, *Fault, *Window, *Touched or
+// *Problem.
 type Record interface{ record() }
 
 func (*Chunk) record()     {}
