@@ -20,10 +20,14 @@ var outsideRE = regexp.MustCompile(`(?i)(src|href|srcset|action|data)\s*=|url\(|
 func hostile(text string) *Report {
 	fault := Fault{
 		Check: text, Kind: text, Place: text, Count: 1, Sampler: text, Detail: text, Stack: []string{text, text}, Known: text,
+		Touches: TouchesSamples, Samples: 1,
 	}
 	all := Counts{Samples: 7, Empty: 1, Truncated: 2, Lost: 3}
 	return &Report{
-		Recordings: []Recording{{File: text, Profiler: text, Problems: []Problem{{Message: text}}, Incomplete: text, LostBytes: 1}},
+		Recordings: []Recording{{
+			File: text, Profiler: text, Problems: []Problem{{Message: text}}, Incomplete: text, LostBytes: 1,
+			Writers: []string{text, text}, Damage: &Damage{Kind: text, What: text, Lost: true},
+		}},
 		Checks: []Check{
 			{Name: text, What: text, Unit: text, Tolerated: map[string]uint64{text: 1}, Void: map[string]uint64{text: 1}},
 			{Name: text, Skipped: text},
@@ -49,18 +53,25 @@ func TestPageEscapesWhatRecordingsSay(t *testing.T) {
 
 func TestPageRefersToNothingOutside(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, renderPage(&b, "report.html", hostile("text")))
+	r := hostile("text")
+	r.weigh()
+	require.NoError(t, renderPage(&b, "report.html", r))
 	assert.Empty(t, outsideRE.FindAllString(b.String(), -1))
 	assert.NotContains(t, b.String(), "://")
 	assert.Contains(t, b.String(), `default-src 'none'`)
-	assert.Contains(t, b.String(), "Something is wrong for certain")
+	assert.Contains(t, b.String(), "The profile is not right")
 	assert.Equal(t, 3*4, strings.Count(b.String(), "</title></rect>"), "whole, truncated, empty and lost of each group")
 }
 
 func TestVerdictOfPage(t *testing.T) {
 	for want, r := range map[string]*Report{
-		"Nothing that was checked is wrong": {Checks: []Check{{Right: 1}}}, "Nothing was checked": {Checks: []Check{{Skipped: "why"}}},
+		"There are no samples, so no profile to judge": {Checks: []Check{{Right: 1}}},
+		"The profile is right as far as was checked: no fault touches any of its 7 samples": {
+			Checks: []Check{{Right: 1}}, Samplers: []Sampler{{Event: "e", Counts: Counts{Samples: 7}}},
+		},
+		"Nothing was checked": {Checks: []Check{{Skipped: "why"}}},
 	} {
+		r.weigh()
 		path := filepath.Join(t.TempDir(), "report.html")
 		require.NoError(t, WriteHTML(path, r))
 		page, err := os.ReadFile(path)
