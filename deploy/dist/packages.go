@@ -54,7 +54,7 @@ func (r release) debian() error {
 		Overridables: nfpm.Overridables{
 			Contents: contents, Depends: []string{fmt.Sprintf("libc6 (>= 2.%d)", newestGlibc)},
 			Suggests: []string{"openjdk-21-jdk-headless | java-sdk-headless", "gdb"},
-			Deb:      nfpm.Deb{Compression: "xz"},
+			Deb:      nfpm.Deb{Compression: "gzip"},
 		},
 	})
 	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
