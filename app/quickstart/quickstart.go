@@ -36,8 +36,8 @@ func Prepare(
 		return "", fmt.Errorf("make the folder of the hunt: %w", err)
 	}
 	file = filepath.Join(dir, "campaign.yaml")
-	text := fmt.Sprintf("# Written by misstep quickstart; to hunt longer: misstep hunt %s --dir %s --for 10m\nname: %s\njdks: [%s]\n%s",
-		file, dir, Name, strings.Join(names, ", "), rest)
+	text := fmt.Sprintf("# Written by misstep quickstart; to hunt longer: misstep hunt %s --dir %s --for 10m\n"+
+		"name: %s\njdks: [%s]\n%s", file, dir, Name, strings.Join(names, ", "), rest)
 	if err := atomicfile.Write(file, []byte(text), 0o644); err != nil {
 		return "", fmt.Errorf("write the campaign: %w", err)
 	}
