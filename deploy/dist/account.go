@@ -45,7 +45,8 @@ func (r release) account() error {
 		return err
 	}
 	all := append(modules, maven...)
-	if err := write(filepath.Join(r.folder(), "licences", "PARTS.txt"), func(w io.Writer) error { return list(w, all) }); err != nil {
+	err = write(filepath.Join(r.folder(), "licences", "PARTS.txt"), func(w io.Writer) error { return list(w, all) })
+	if err != nil {
 		return err
 	}
 	return write(filepath.Join(r.folder(), "misstep.cdx.json"), func(w io.Writer) error {

@@ -52,7 +52,9 @@ func writeTar(w io.Writer, dir, prefix string, when time.Time) error {
 		}
 		name := path.Join(prefix, filepath.ToSlash(below))
 		if d.IsDir() {
-			return t.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: when, Format: tar.FormatUSTAR})
+			return t.WriteHeader(&tar.Header{
+				Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, ModTime: when, Format: tar.FormatUSTAR,
+			})
 		}
 		if !d.Type().IsRegular() {
 			return fmt.Errorf("%s is no regular file", file)

@@ -52,7 +52,9 @@ func TestTheSameFilesGiveTheSameArchive(t *testing.T) {
 		assert.Zero(t, h.Uid)
 		modes[h.Name] = h.Mode
 	}
-	assert.Equal(t, map[string]int64{"x/": 0o755, "x/agent/": 0o755, "x/agent/a.jar": 0o644, "x/agent.txt": 0o644, "x/misstep": 0o755}, modes)
+	assert.Equal(t, map[string]int64{
+		"x/": 0o755, "x/agent/": 0o755, "x/agent/a.jar": 0o644, "x/agent.txt": 0o644, "x/misstep": 0o755,
+	}, modes)
 
 	require.NoError(t, os.Symlink("misstep", filepath.Join(first, "link")))
 	require.ErrorContains(t, writeTar(io.Discard, first, "x", when), "is no regular file")
@@ -94,8 +96,8 @@ func TestGlibcThatALibraryNeeds(t *testing.T) {
 
 func TestPartsOfMaven(t *testing.T) {
 	r := release{Root: "../..", Repository: t.TempDir(), Maven: filepath.Join(t.TempDir(), "maven.txt")}
-	require.NoError(t, os.WriteFile(r.Maven, []byte("\nThe following files have been resolved:\n   org.ow2.asm:asm:jar:9.8:compile\n"+
-		"   org.junit:junit:jar:5:test\n"), 0o600))
+	require.NoError(t, os.WriteFile(r.Maven, []byte("\nThe following files have been resolved:\n"+
+		"   org.ow2.asm:asm:jar:9.8:compile\n   org.junit:junit:jar:5:test\n"), 0o600))
 	packed, err := r.packed()
 	require.NoError(t, err)
 	require.Equal(t, []artifact{{"org.ow2.asm", "asm", "9.8"}}, packed)
@@ -106,8 +108,8 @@ func TestPartsOfMaven(t *testing.T) {
 	}
 	write(packed[0], `<?xml version="1.0" encoding="US-ASCII"?><project><parent><groupId>org.ow2</groupId>
 		<artifactId>ow2</artifactId><version>1</version></parent></project>`)
-	write(artifact{"org.ow2", "ow2", "1"}, `<project><licenses><license><name>BSD-3-Clause</name><url>https://asm.ow2.io</url></license>
-		</licenses></project>`)
+	write(artifact{"org.ow2", "ow2", "1"}, `<project><licenses><license><name>BSD-3-Clause</name>
+		<url>https://asm.ow2.io</url></license></licenses></project>`)
 	name, url, err := r.pomLicence(packed[0], 0)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"BSD-3-Clause", "https://asm.ow2.io"}, []string{name, url}, "the parent's")
@@ -119,7 +121,9 @@ func TestPartsOfMaven(t *testing.T) {
 
 func TestListOfPartsIsTheSameEachTime(t *testing.T) {
 	r := release{Version: "1.2.3", Time: when}
-	text, err := json.Marshal(r.bom([]part{{Name: "org.ow2.asm:asm", Version: "9.8", PURL: "pkg:maven/org.ow2.asm/asm@9.8", Licence: "BSD"}}))
+	text, err := json.Marshal(r.bom([]part{
+		{Name: "org.ow2.asm:asm", Version: "9.8", PURL: "pkg:maven/org.ow2.asm/asm@9.8", Licence: "BSD"},
+	}))
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"timestamp":"2027-01-15T08:00:00Z"`)
 	assert.Contains(t, string(text), `"group":"org.ow2.asm"`)

@@ -51,8 +51,8 @@ var (
 
 // page is docs/reference/cli.md and exit-codes.md as a manual page.
 func (r release) page() ([]byte, error) {
-	text := fmt.Sprintf("misstep 1 %q %q\n====\n\n# NAME\n\nmisstep - hunt bugs of the JVM's stack walkers\n\n", r.Time.Format("2006-01-02"),
-		"misstep "+r.Version)
+	text := fmt.Sprintf("misstep 1 %q %q\n====\n\n# NAME\n\nmisstep - hunt bugs of the JVM's stack walkers\n\n",
+		r.Time.Format("2006-01-02"), "misstep "+r.Version)
 	for _, name := range []string{"cli.md", "exit-codes.md"} {
 		page, err := os.ReadFile(filepath.Join(r.Root, "docs", "reference", name))
 		if err != nil {

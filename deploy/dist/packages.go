@@ -50,7 +50,8 @@ func (r release) debian() error {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "misstep", Arch: "amd64", Version: r.Version, Section: "devel", Priority: "optional", MTime: r.Time,
 		Maintainer: "The authors of Misstep <misstep@localhost>", DisableGlobbing: true,
-		Description: "hunts bugs of the JVM's stack walkers\nRuns Java programs with an agent that observes each stack in two ways.",
+		Description: "hunts bugs of the JVM's stack walkers\n" +
+			"Runs Java programs with an agent that observes each stack in two ways.",
 		Overridables: nfpm.Overridables{
 			Contents: contents, Depends: []string{fmt.Sprintf("libc6 (>= 2.%d)", newestGlibc)},
 			Suggests: []string{"openjdk-21-jdk-headless | java-sdk-headless", "gdb"},
@@ -133,7 +134,9 @@ func (r release) image() error {
 	config.Architecture, config.OS, config.Created = "amd64", "linux", v1.Time{Time: r.Time}
 	config.Config = v1.Config{
 		Entrypoint: []string{"/opt/misstep/misstep"}, Cmd: []string{"--help"}, WorkingDir: "/data", User: "65534:65534",
-		Env:    []string{"PATH=/opt/misstep:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "MISSTEP_HOME=/data/home"},
+		Env: []string{
+			"PATH=/opt/misstep:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "MISSTEP_HOME=/data/home",
+		},
 		Labels: map[string]string{"org.opencontainers.image.title": "misstep", "org.opencontainers.image.version": r.Version},
 		Volumes: map[string]struct{}{
 			"/data": {},

@@ -16,8 +16,8 @@ type Installed struct {
 	Feature int
 }
 
-// installedIn are patterns of the folders in which distributions, SDKMAN!, IDEs, asdf and mise put JDKs. Relative ones are below the
-// user's home folder.
+// installedIn are patterns of the folders in which distributions, SDKMAN!, IDEs, asdf and mise put JDKs. Relative ones are below
+// the user's home folder.
 var installedIn = []string{
 	"/usr/lib/jvm/*", "/usr/lib64/jvm/*", "/usr/java/*", "/opt/java/*", "/opt/*jdk*", "/opt/*zulu*",
 	".sdkman/candidates/java/*", ".jdks/*", ".asdf/installs/java/*", ".local/share/mise/installs/java/*",
