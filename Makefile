@@ -112,7 +112,8 @@ dist: build ## pack a release into build/dist: archive, Debian package, image, c
 
 .PHONY: test-dist
 test-dist: ## test what packs a release
-	@cd deploy/dist && go vet . && go test .
+	@mkdir -p $(RESULTS)/go
+	@cd deploy/dist && gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/dist.xml -- -vet=off .
 
 # newer: succeeds if file $(1) is newer than every source below $(2).
 newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
@@ -251,9 +252,10 @@ proto-release: ## record the messages as released: later changes must stay compa
 	@buf build -o proto/released.binpb
 
 .PHONY: lint-go
-lint-go: ## golangci-lint, and that go.mod is tidy
+lint-go: ## golangci-lint, and that go.mod is tidy, here and in deploy/dist
 	@golangci-lint run ./...
 	@go mod tidy -diff
+	@cd deploy/dist && golangci-lint run ./... && go mod tidy -diff
 
 .PHONY: lint-cpp
 lint-cpp: ## clang-format on C and C++, clang-tidy and thread safety analysis on the agent

@@ -57,13 +57,11 @@ func (r release) account() error {
 // list writes a table of the parts.
 func list(w io.Writer, all []part) error {
 	_, err := fmt.Fprintf(w, "Parts of misstep by others. The texts of their licences are in this folder.\n"+
-		"libmisstep.so also has the libraries of GCC (libstdc++, libgcc; GPL-3.0 with the GCC Runtime Library Exception).\n\n")
+		"libmisstep.so also has the libraries of GCC (libstdc++, libgcc; GPL-3.0 with the GCC Runtime Library Exception).\n"+
+		"The sources of Maven parts are in Maven's central repository, beside their jars.\n\n")
 	for _, p := range all {
-		texts := strings.Join(p.Texts, ", ")
-		if texts == "" {
-			texts = "no text in the part itself: " + p.URL
-		}
-		_, printErr := fmt.Fprintf(w, "%s %s\n    %s\n", p.Name, p.Version, strings.TrimLeft(p.Licence+"; "+texts, "; "))
+		licence := strings.TrimPrefix(p.Licence+"; "+strings.Join(p.Texts, ", "), "; ")
+		_, printErr := fmt.Fprintf(w, "%s %s\n    %s\n", p.Name, p.Version, licence)
 		err = errors.Join(err, printErr)
 	}
 	return err
@@ -285,11 +283,15 @@ func (r release) libraries() ([]artifact, error) {
 	return all, err
 }
 
-// addOwnText gives a part without a licence file that of deploy/dist/licences, if there is one.
+// addOwnText gives a part without a licence file that of deploy/dist/licences.
 func (r release) addOwnText(p *part) error {
-	own := ownText(*p)
-	if len(p.Texts) > 0 || own == "" {
+	if len(p.Texts) > 0 {
 		return nil
+	}
+	own := ownText(*p)
+	if own == "" {
+		return fmt.Errorf("%s %s (%s) has no licence text: put it into deploy/dist/licences and name it in account.go",
+			p.Name, p.Version, p.Licence)
 	}
 	content, err := os.ReadFile(filepath.Join(r.Root, "deploy", "dist", "licences", own))
 	if err != nil {
@@ -299,12 +301,22 @@ func (r release) addOwnText(p *part) error {
 	return r.writeLicence(own, content)
 }
 
-// ownText names the file of deploy/dist/licences for a part whose jar has no text.
+// ownTexts are the files of deploy/dist/licences for parts whose jars have no text, by the beginnings of the parts' names. H2 has two
+// licences to choose from, MPL and EPL.
+var ownTexts = []struct{ prefix, file string }{
+	{"org.ow2.asm:", "asm.txt"},
+	{"org.scala-lang.modules:scala-asm", "asm.txt"}, // a copy of ASM in packages of its own
+	{"org.jline:", "jline.txt"},
+	{"com.h2database:h2", "MPL-2.0.txt"},
+}
+
 func ownText(p part) string {
-	switch {
-	case strings.HasPrefix(p.Name, "org.ow2.asm:"):
-		return "asm.txt"
-	case strings.Contains(p.Licence, "Apache"):
+	for _, t := range ownTexts {
+		if strings.HasPrefix(p.Name, t.prefix) {
+			return t.file
+		}
+	}
+	if strings.Contains(p.Licence, "Apache") {
 		return "Apache-2.0.txt"
 	}
 	return ""

@@ -114,6 +114,8 @@ func TestPartsOfMaven(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"BSD-3-Clause", "https://asm.ow2.io"}, []string{name, url}, "the parent's")
 	assert.Equal(t, "asm.txt", ownText(part{Name: "org.ow2.asm:asm"}))
+	assert.Equal(t, "jline.txt", ownText(part{Name: "org.jline:jline-reader"}))
+	require.ErrorContains(t, r.addOwnText(&part{Name: "a:b", Licence: "GPL"}), "a:b  (GPL) has no licence text")
 	profiler, err := r.profiler()
 	require.NoError(t, err)
 	assert.Equal(t, "Apache-2.0.txt", ownText(profiler))

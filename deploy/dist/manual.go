@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -51,16 +52,17 @@ var (
 
 // page is docs/reference/cli.md and exit-codes.md as a manual page.
 func (r release) page() ([]byte, error) {
-	text := fmt.Sprintf("misstep 1 %q %q\n====\n\n# NAME\n\nmisstep - hunt bugs of the JVM's stack walkers\n\n",
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "misstep 1 %q %q\n====\n\n# NAME\n\nmisstep - hunt bugs of the JVM's stack walkers\n\n",
 		r.Time.Format("2006-01-02"), "misstep "+r.Version)
 	for _, name := range []string{"cli.md", "exit-codes.md"} {
 		page, err := os.ReadFile(filepath.Join(r.Root, "docs", "reference", name))
 		if err != nil {
 			return nil, err
 		}
-		text += link.ReplaceAllString(generated.ReplaceAllString(string(page), ""), "$1") + "\n"
+		text.WriteString(link.ReplaceAllString(generated.ReplaceAllString(string(page), ""), "$1") + "\n")
 	}
-	return md2man.Render([]byte(text)), nil
+	return md2man.Render(text.Bytes()), nil
 }
 
 // gzipped is a file as Debian has its manual pages: without name and time.
