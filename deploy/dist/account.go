@@ -301,8 +301,8 @@ func (r release) addOwnText(p *part) error {
 	return r.writeLicence(own, content)
 }
 
-// ownTexts are the files of deploy/dist/licences for parts whose jars have no text, by the beginnings of the parts' names. H2 has two
-// licences to choose from, MPL and EPL.
+// ownTexts are the files of deploy/dist/licences for parts whose jars have no text, by the beginnings of the parts' names. H2 has
+// two licences to choose from, MPL and EPL.
 var ownTexts = []struct{ prefix, file string }{
 	{"org.ow2.asm:", "asm.txt"},
 	{"org.scala-lang.modules:scala-asm", "asm.txt"}, // a copy of ASM in packages of its own
