@@ -76,7 +76,7 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 		failures = append(failures, err)
 	}
 	return agent.Artefacts{}, fmt.Errorf("no agent artefacts beside %s "+
-		"(build them with `make agent`, or name their folder with --agent): %w",
+		"(unpack the release again, build them with `make agent`, or name their folder with --agent): %w",
 		exe, failures[len(failures)-1])
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"misstep/app"
 	"misstep/app/local"
+	"misstep/coordinator/campaign"
 	"misstep/deploy/jdk"
 	"misstep/internal/atomicfile"
 )
@@ -28,20 +29,41 @@ const Name = "quickstart"
 func Prepare(
 	ctx context.Context, i local.Installation, found []jdk.Installed, most int, dir string, say app.Say,
 ) (file string, err error) {
+	if err := os.MkdirAll(i.Home, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder of the catalogues: %w; MISSTEP_HOME=FOLDER chooses another", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder of the hunt: %w; --dir FOLDER chooses another", err)
+	}
 	names, err := choose(ctx, i, found, most, say)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the folder of the hunt: %w", err)
-	}
 	file = filepath.Join(dir, "campaign.yaml")
 	text := fmt.Sprintf("# Written by misstep quickstart; to hunt longer: misstep hunt %s --dir %s --for 10m\n"+
 		"name: %s\njdks: [%s]\n%s", file, dir, Name, strings.Join(names, ", "), rest)
+	if err := whole(i, text, file); err != nil {
+		return "", err
+	}
 	if err := atomicfile.Write(file, []byte(text), 0o644); err != nil {
 		return "", fmt.Errorf("write the campaign: %w", err)
 	}
 	return file, nil
+}
+
+// whole reports a workload of the campaign that the release lacks, as one does whose archive was cut off.
+func whole(i local.Installation, text, file string) error {
+	document, err := campaign.Parse([]byte(text), file)
+	if err != nil {
+		return err
+	}
+	for _, w := range document.Campaign.GetWorkloads() {
+		if _, err := i.Workloads().Get(w.GetName()); err != nil {
+			return fmt.Errorf("this release is not whole: %w; unpack its archive again, and check it with `sha256sum --check "+
+				"SHA256SUMS` in its folder (built from sources: `make catalogue`)", err)
+		}
+	}
+	return nil
 }
 
 func choose(ctx context.Context, i local.Installation, found []jdk.Installed, most int, say app.Say) ([]string, error) {

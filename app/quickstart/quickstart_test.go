@@ -31,8 +31,41 @@ func fakeJDK(t *testing.T, feature int, broken bool) jdk.Installed {
 	return jdk.Installed{Home: home, Feature: feature}
 }
 
+// release is an installation with the workloads of the campaign beside its agent.
+func release(t *testing.T, names ...string) local.Installation {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		folder := filepath.Join(dir, "workloads", name)
+		require.NoError(t, os.MkdirAll(folder, 0o755))
+		entry := fmt.Sprintf(`{"name": %q, "path": %q, "digest": "sha256:%064d"}`, name, name, 1)
+		require.NoError(t, os.WriteFile(folder+".json", []byte(entry), 0o600))
+	}
+	return local.Installation{Home: filepath.Join(t.TempDir(), "home"), AgentDir: filepath.Join(dir, "agent")}
+}
+
+func TestPrepareNamesWhatIsMissing(t *testing.T) {
+	found := []jdk.Installed{fakeJDK(t, 17, false)}
+	prepare := func(i local.Installation, dir string) error {
+		_, err := Prepare(t.Context(), i, found, 1, dir, func(string, ...any) {})
+		return err
+	}
+	dir := t.TempDir()
+	err := prepare(release(t, "clinit", "epilogue", "forkjoin"), dir)
+	require.ErrorContains(t, err, "this release is not whole")
+	require.ErrorContains(t, err, `"mix"`)
+	require.ErrorContains(t, err, "unpack its archive again")
+	assert.NoFileExists(t, filepath.Join(dir, "campaign.yaml"))
+
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	below := filepath.Join(file, "folder") // that nobody can make, not even root
+	require.ErrorContains(t, prepare(local.Installation{Home: below}, dir), "MISSTEP_HOME=FOLDER chooses another")
+	require.ErrorContains(t, prepare(local.Installation{Home: t.TempDir()}, below), "--dir FOLDER chooses another")
+}
+
 func TestPrepareCataloguesWhatIsInstalled(t *testing.T) {
-	i := local.Installation{Home: t.TempDir()}
+	i := release(t, "clinit", "epilogue", "mix", "forkjoin")
 	var said []string
 	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	jdks := func(found ...jdk.Installed) []string {
