@@ -177,10 +177,9 @@ LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmte
 
 .PHONY: test-go
 test-go: ## run the Go tests (with real JVMs; build and catalogue first)
-	@mkdir -p $(RESULTS)/go
+	@$(MAKE) --no-print-directory test-dist
 	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- \
 	  -timeout 60m -vet=off $(GOTESTFLAGS) $(LONGEST) ./...
-	@$(MAKE) --no-print-directory test-dist
 
 .PHONY: test-native
 test-native: ## run the agent's native unit tests with assertions under ASan and UBSan, what threads share under TSan
