@@ -13,6 +13,7 @@ import (
 
 	"misstep/app"
 	"misstep/app/local"
+	"misstep/catalogue"
 	"misstep/coordinator/campaign"
 	"misstep/deploy/jdk"
 	"misstep/internal/atomicfile"
@@ -58,7 +59,11 @@ func whole(i local.Installation, text, file string) error {
 		return err
 	}
 	for _, w := range document.Campaign.GetWorkloads() {
-		if _, err := i.Workloads().Get(w.GetName()); err != nil {
+		_, err := i.Workloads().Get(w.GetName())
+		if errors.Is(err, catalogue.ErrUnknown) {
+			err = fmt.Errorf("workload %q is missing", w.GetName())
+		}
+		if err != nil {
 			return fmt.Errorf("this release is not whole: %w; unpack its archive again, and check it with `sha256sum --check "+
 				"SHA256SUMS` in its folder (built from sources: `make catalogue`)", err)
 		}
