@@ -283,7 +283,10 @@ func (r release) libraries() ([]artifact, error) {
 	return all, err
 }
 
-// addOwnText gives a part without a licence file that of deploy/dist/licences.
+// commonLicences is where Debian has the texts that many packages share (base-files).
+const commonLicences = "/usr/share/common-licenses"
+
+// addOwnText gives a part without a licence file that of deploy/dist/licences, or of Debian's common ones.
 func (r release) addOwnText(p *part) error {
 	if len(p.Texts) > 0 {
 		return nil
@@ -294,14 +297,17 @@ func (r release) addOwnText(p *part) error {
 			p.Name, p.Version, p.Licence)
 	}
 	content, err := os.ReadFile(filepath.Join(r.Root, "deploy", "dist", "licences", own))
+	if errors.Is(err, os.ErrNotExist) {
+		content, err = os.ReadFile(filepath.Join(commonLicences, strings.TrimSuffix(own, ".txt")))
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("the licence of %s: %w", p.Name, err)
 	}
 	p.Texts = []string{own}
 	return r.writeLicence(own, content)
 }
 
-// ownTexts are the files of deploy/dist/licences for parts whose jars have no text, by the beginnings of the parts' names. H2 has
+// ownTexts are the files for parts whose jars have no text, by the beginnings of the parts' names. H2 has
 // two licences to choose from, MPL and EPL.
 var ownTexts = []struct{ prefix, file string }{
 	{"org.ow2.asm:", "asm.txt"},
