@@ -40,16 +40,24 @@ func newStacks() *stacks {
 }
 
 func (s *stacks) location(class, method string, line int32) location {
-	name := methodName{class, method}
+	name := methodName{withoutNumber(class), method}
 	number, known := s.byName[name]
 	if !known {
 		number = uint32(len(s.names))
 		// Not parts of larger strings: a chunk's may be large.
-		name = methodName{strings.Clone(class), strings.Clone(method)}
+		name = methodName{strings.Clone(name.class), strings.Clone(method)}
 		s.names = append(s.names, name)
 		s.byName[name] = number
 	}
 	return location{number, max(line, 0)}
+}
+
+// withoutNumber returns the name of a hidden class without the number at its end, which each sampler writes in its own way.
+func withoutNumber(class string) string {
+	if at := strings.LastIndex(class, "0x"); at > 1 && strings.ContainsRune("/+.", rune(class[at-1])) {
+		return class[:at-1]
+	}
+	return class
 }
 
 // keep returns the number of a stack that is not empty; it has none when there is no room left.

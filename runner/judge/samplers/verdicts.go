@@ -16,6 +16,8 @@ const held = "held"
 type Figures struct {
 	// Held samples were compared with a stack that stood. Of them Wrong differ, and Edge are tolerated near its begin or end.
 	Held, Wrong, Edge uint64
+	// Stood samples were compared with another walk of a thread that did not run in between. Of them Unequal differ.
+	Stood, Unequal uint64
 	// Neighbours were compared with another sampler's samples before and after. Of them Strict do not contain all that these have
 	// in common, Tiny have at most a tenth of it, Apart nothing.
 	Neighbours, Strict, Tiny, Apart uint64
@@ -70,7 +72,7 @@ func (j *Judge) lanes() []lanes {
 type finding struct {
 	sampler                     Sampler
 	rule, reason, kind          string
-	standing, neighbours        bool
+	standing, stood, neighbours bool
 	worst                       relation
 	reference, suspect          *misstepv1.Trace
 	divergence                  int
@@ -87,6 +89,9 @@ var reasons = map[stackState]string{
 
 func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
 	f := finding{sampler: s.sampler, thread: j.threads[s.thread].name, tid: j.threads[s.thread].os, sequence: sequence}
+	if j.judgeStood(&f, s, int(sequence), beside) {
+		return f
+	}
 	if s.state != usable {
 		f.reason = reasons[s.state]
 		return f
@@ -214,6 +219,11 @@ func (c *counting) add(f finding) {
 		}
 		if f.rule != "" {
 			figures.Edge++
+		}
+	case f.stood:
+		figures.Stood++
+		if f.kind != "" {
+			figures.Unequal++
 		}
 	case f.neighbours:
 		figures.Neighbours++
