@@ -90,8 +90,8 @@ type TapCall struct {
 	Frames            []TapFrame
 }
 
-// TapStill is a time in which a thread did not run, so that its stack and its shadow were one all the time: its CPU time was the same
-// at both ends. Several may begin together, of which a later one ends later.
+// TapStill is a time in which a thread did not run, so that its stack and its shadow were one all the time: its CPU time was the
+// same at both ends. Several may begin together, of which a later one ends later.
 type TapStill struct {
 	TID uint32
 	// Overflow, Carrier, Entries and Depth are those of a TapCall.
