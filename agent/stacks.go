@@ -21,8 +21,8 @@ import (
 //	R round   begin in nanoseconds since the epoch, duration in nanoseconds, threads, then for each: twice the thread (H), 1 more
 //	          if it has not run since the round before, and the number of its frames + 1 with the frames (F), innermost first, or
 //	          0 for its last trace again
-//	G second  begin, duration, a thread (H) that has not run since that round, and the number of its frames with the frames (F), as
-//	          JVMTI's GetStackTrace gives them
+//	G second  begin, duration, a thread (H) that has not run since that round, and the number of its frames with the frames (F),
+//	          as JVMTI's GetStackTrace gives them
 //	Z full    the file reached its limit
 const FileStacks = "stacks.bin"
 

@@ -92,8 +92,8 @@ func wholeTap() []byte {
 		}, nil),
 		tapCallOf(7, 20, 9),
 		tapRecord(tapStill, tapStillSize, map[int]uint64{
-			tapStillTIDOffset: 7, tapStillFlagsOffset: tapCallShadow | tapCallCarrier, tapStillEntriesOffset: 2, tapStillDepthOffset: 3,
-			tapStillSinceOffset: 50, tapStillUntilOffset: 60, tapStillSinceTicksOffset: 150, tapStillUntilTicksOffset: 180,
+			tapStillTIDOffset: 7, tapStillFlagsOffset: tapCallShadow | tapCallCarrier, tapStillEntriesOffset: 2,
+			tapStillDepthOffset: 3, tapStillSinceOffset: 50, tapStillUntilOffset: 60, tapStillSinceTicksOffset: 150, tapStillUntilTicksOffset: 180,
 		}, []byte{4, 0, 0, 0, 5, 0, 0, 0}),
 	)
 }
@@ -116,7 +116,8 @@ func TestParseTap(t *testing.T) {
 		Clocks:   []TapClock{{10, 1010, 7, 2}, {30, 1050, 0, 0}},
 		Handlers: []TapHandler{{27, 2, 9, 1 << 41, 4}},
 		Stills: []TapStill{{
-			TID: 7, Carrier: true, Entries: []uint32{4, 5}, Depth: 3, SinceNanos: 50, UntilNanos: 60, SinceTicks: 150, UntilTicks: 180,
+			TID: 7, Carrier: true, Entries: []uint32{4, 5}, Depth: 3, SinceNanos: 50, UntilNanos: 60,
+			SinceTicks: 150, UntilTicks: 180,
 		}},
 		Ended: true, Cut: 3, Architecture: "arm64",
 	}, got)

@@ -51,7 +51,8 @@ var ofRecordings = []Check{
 			"seed: validation-agent; measured: docs/figures/0013-recordings.md",
 		},
 		Slot: NoSlot, Stacks: true, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,
-		Suspect: "every sampler", Trusted: "another sampler's neighbouring samples, another walk of a thread that does not run, or a stack that stands still",
+		Suspect: "every sampler", Trusted: "another sampler's neighbouring samples, another walk of a thread that does not run, or " +
+			"a stack that stands still",
 		At:       "sample",
 		Expected: "samplers of one thread agree in the frames that stay between their samples.",
 		Rules:    []string{"between-samples", "tiny-overlap", "another-entry", "span-edge"},

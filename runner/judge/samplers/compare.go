@@ -104,8 +104,8 @@ func equal(sample, other stack) (kind string, divergence int) {
 	return difference(sample, other, n)
 }
 
-// difference names the kind of the difference between a sample and a stack that is not a part of it; they agree in n frames from the
-// bottom.
+// difference names the kind of the difference between a sample and a stack that is not a part of it; they agree in n frames from
+// the bottom.
 func difference(sample, held stack, n int) (kind string, divergence int) {
 	if n == len(sample) {
 		return kindMissing, n

@@ -3,8 +3,8 @@
 //
 // A sample of one sampler is compared with what the samples of another before and after it have in common from the bottom. That is
 // weak where stacks move: a thread may leave a method and come back between two samples. It is exact where a workload says which
-// stack stood on which thread from when to when: then each sample has that stack below what moved; and where a thread did not run, by
-// its CPU time: then all samples have one stack.
+// stack stood on which thread from when to when: then each sample has that stack below what moved; and where a thread did not run,
+// by its CPU time: then all samples have one stack.
 package samplers
 
 import (
@@ -31,7 +31,9 @@ const (
 
 // String is the sampler's name, which is also the source of its traces in mismatches.
 func (s Sampler) String() string {
-	return [samplerCount]string{"jfr-cpu-time", "jfr-execution", "jfr-native", "async-profiler", "all-stack-traces", "get-stack-trace"}[s]
+	return [samplerCount]string{
+		"jfr-cpu-time", "jfr-execution", "jfr-native", "async-profiler", "all-stack-traces", "get-stack-trace",
+	}[s]
 }
 
 // Options of a judge.

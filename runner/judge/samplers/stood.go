@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A thread of which the CPU time is the same at two times has not run in between: all walks from the one to the other have one stack,
-// frame by frame and line by line. So threads that wait are judged, which no other sampler shows: one walk by another one, which the
-// JVM made later, and by that of JVMTI.
+// A thread whose CPU time is the same at two times has not run in between: all walks from the one to the other have one stack, frame
+// by frame and line by line. So threads that wait are judged, which no other sampler shows: one walk by another one, which the JVM
+// made later, and by that of JVMTI.
 
-// judgeStood judges a sample of a thread that did not run by another walk of the same time; false if there is none. index is that of
-// the sample in its lane.
+// judgeStood judges a sample of a thread that did not run by another walk of the same time; false if there is none. index is that
+// of the sample in its lane.
 func (j *Judge) judgeStood(f *finding, s sample, index int, beside *lanes) bool {
 	other, ok := another(s, index, beside)
 	if !ok || s.sampler != AllStackTraces && s.sampler != GetStackTrace && s.state != usable {
@@ -65,8 +65,9 @@ func ended(a, b sample) bool {
 	return has(a) && has(b)
 }
 
-// standsAround returns the last round before a sample of another sampler, if the thread did not run from some time before the sample,
-// that round included, to some time after it: the sampler's clock is another one, and its walk may come after the sample's time.
+// standsAround returns the last round before a sample of another sampler, if the thread did not run from some time before the
+// sample, that round included, to some time after it: the sampler's clock is another one, and its walk may come after the sample's
+// time.
 func standsAround(s sample, rounds []sample) (sample, bool) {
 	next, _ := slices.BinarySearchFunc(rounds, s.begin, beginsAt)
 	for first := next - 1; first >= 0 && rounds[first].stood; first-- {

@@ -89,7 +89,7 @@ var reasons = map[stackState]string{
 
 func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
 	f := finding{sampler: s.sampler, thread: j.threads[s.thread].name, tid: j.threads[s.thread].os, sequence: sequence}
-	if j.judgeStood(&f, s, int(sequence), beside) {
+	if j.judgeHeld(&f, s) || j.judgeStood(&f, s, int(sequence), beside) {
 		return f
 	}
 	if s.state != usable {
@@ -97,17 +97,6 @@ func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
 		return f
 	}
 	frames := j.stacks.all[s.stack]
-	if standing, nearEdge, ok := j.standing(j.threads[s.thread].java, s.begin, s.end); ok {
-		f.standing = true
-		f.kind, f.divergence = stood(frames, standing)
-		switch {
-		case f.kind != "" && nearEdge && f.divergence > 0:
-			f.kind, f.rule = "", ruleSpanEdge
-		case f.kind != "":
-			j.exhibit(&f, frames, standing, held)
-		}
-		return f
-	}
 	f.reason = voidNoNeighbour
 	for by := range beside {
 		if Sampler(by) == s.sampler {
@@ -141,6 +130,24 @@ func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
 		f.kind, f.rule = "", ruleAnotherEntry
 	}
 	return f
+}
+
+// judgeHeld judges a sample by the stack that the workload says to have stood; false if there is none.
+func (j *Judge) judgeHeld(f *finding, s sample) bool {
+	standing, nearEdge, ok := j.standing(j.threads[s.thread].java, s.begin, s.end)
+	if !ok || s.state != usable {
+		return false
+	}
+	frames := j.stacks.all[s.stack]
+	f.standing = true
+	f.kind, f.divergence = stood(frames, standing)
+	switch {
+	case f.kind != "" && nearEdge && f.divergence > 0:
+		f.kind, f.rule = "", ruleSpanEdge
+	case f.kind != "":
+		j.exhibit(f, frames, standing, held)
+	}
+	return true
 }
 
 // enters reports whether Thread.getAllStackTraces() saw, too, that the bottom of the thread's stack is the sample's: native code

@@ -11,8 +11,8 @@ import (
 	"misstep/runner/recording"
 )
 
-// A sample in native code, which no signal takes, is judged where its thread did not run: by the shadow that it had all the time, and
-// by no rule for what runs between a signal and a safepoint.
+// A sample in native code, which no signal takes, is judged where its thread did not run: by the shadow that it had all the time,
+// and by no rule for what runs between a signal and a safepoint.
 func TestSamplesInNativeCodeOfAThreadThatStands(t *testing.T) {
 	for name, test := range map[string]struct {
 		shadow []uint32
@@ -31,9 +31,12 @@ func TestSamplesInNativeCodeOfAThreadThatStands(t *testing.T) {
 			tap := &agent.Tap{
 				Signals: [2]uint32{27, 12}, Architecture: "amd64", Calls: []agent.TapCall{before},
 				Names:  map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V"},
-				Clocks: []agent.TapClock{{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6}},
+				Clocks: []agent.TapClock{
+					{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6},
+				},
 				Stills: []agent.TapStill{{
-					TID: 7, Entries: test.shadow, Depth: uint32(len(test.shadow)), SinceNanos: 1e6, UntilNanos: 1e9, SinceTicks: 3e6, UntilTicks: 3e9,
+					TID: 7, Entries: test.shadow, Depth: uint32(len(test.shadow)),
+					SinceNanos: 1e6, UntilNanos: 1e9, SinceTicks: 3e6, UntilTicks: 3e9,
 				}},
 			}
 			j := New(Input{

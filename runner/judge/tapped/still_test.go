@@ -35,7 +35,8 @@ func TestASampleOfAThreadThatStandsHasItsShadow(t *testing.T) {
 			still := func(since, until uint64, entry uint32) agent.TapStill {
 				since, until = begin+since*millis, begin+until*millis
 				return agent.TapStill{
-					TID: 7, Entries: []uint32{entry}, Depth: 1, SinceNanos: since, UntilNanos: until, SinceTicks: 3 * since, UntilTicks: 3 * until,
+					TID: 7, Entries: []uint32{entry}, Depth: 1,
+					SinceNanos: since, UntilNanos: until, SinceTicks: 3 * since, UntilTicks: 3 * until,
 				}
 			}
 			tap.Stills = []agent.TapStill{still(300, 400, 2), still(0, 100, 1), still(0, 200, 1)}
@@ -63,6 +64,7 @@ func TestASampleOfAThreadThatStandsHasItsShadow(t *testing.T) {
 func TestStillTimesNeedTheClocks(t *testing.T) {
 	tap := &agent.Tap{Stills: []agent.TapStill{{TID: 7, UntilNanos: 1e12, UntilTicks: 3e12}}}
 	s := New(tap, false)
-	s.Events = []*Event{{Event: &recording.Event{Type: "jdk.NativeMethodSample"}, TID: 7, ticks: 1e11, chunk: &recording.Chunk{TicksPerSecond: 1e9}}}
+	native := &recording.Event{Type: "jdk.NativeMethodSample"}
+	s.Events = []*Event{{Event: native, TID: 7, ticks: 1e11, chunk: &recording.Chunk{TicksPerSecond: 1e9}}}
 	assert.Equal(t, Found{Why: noSignal}, s.Match()[0])
 }

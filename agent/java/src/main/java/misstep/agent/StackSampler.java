@@ -12,9 +12,8 @@ import java.util.concurrent.locks.LockSupport;
  * The JVM walks all stacks at one safepoint, so that a trace is the thread's of an instant between
  * the two times of its round.
  *
- * <p>A thread whose CPU time is the same after two rounds has not run in between: what its stack was
- * at both is one stack. Once that is so, the JVM is asked for it a second time, by JVMTI, whose walk
- * is another one.
+ * <p>A thread whose CPU time is the same after two rounds has not run in between: its stack was
+ * one. Once that is so, the JVM is asked for it a second time, by JVMTI, whose walk is another one.
  *
  * <p>A round that takes longer than the interval is followed by the next one at once; those that it
  * missed are not made up for. Virtual threads are not among the threads.
