@@ -44,7 +44,7 @@ func requireNear(t *testing.T, tap *Tap, all []sample, kind string, signal uint3
 func TestTapLetsJFRStartAgain(t *testing.T) {
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			tap, all := recorded(t, j, Options{}, "1", "jfr", "jfr", "jfr")
+			tap, all := recorded(t, j, Options{}, "3", "jfr", "jfr", "jfr")
 			for _, one := range all {
 				requireNear(t, &tap, one, execution, tap.Signals[1], 50)
 				if j.feature >= 25 {
@@ -60,7 +60,7 @@ func TestTapFindsTheSuspendSignal(t *testing.T) {
 	t.Setenv("_JAVA_SR_SIGNUM", "41")
 	for _, j := range jvms(t) {
 		t.Run(j.String(), func(t *testing.T) {
-			tap, all := recorded(t, j, Options{}, "1", "jfr")
+			tap, all := recorded(t, j, Options{}, "3", "jfr")
 			require.EqualValues(t, 41, tap.Signals[1])
 			requireNear(t, &tap, all[0], execution, 41, 50)
 		})

@@ -11,6 +11,7 @@
 //	bundles       bundles written, signed and checked
 //	replay        a bundle repeated
 //	retest        bundles repeated on other builds
+//	compare       two builds, by trials of the same recipes
 //	report        what a JVM left when it crashed or hung, identified
 //	check         somebody's program, run as it is with the agent in its JVM
 //	jfrcheck      recordings that somebody has, checked and compared

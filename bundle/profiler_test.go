@@ -41,7 +41,7 @@ func profiled(t *testing.T, recorded bool) (dir, jdk string) {
 // The script starts the JVM under the profiler, whose files are in the bundle.
 func TestRunScriptStartsTheProfiler(t *testing.T) {
 	dir, jdk := profiled(t, false)
-	out, _ := exec.Command(filepath.Join(dir, "run.sh"), "-n", "1", jdk).CombinedOutput() // not reproduced
+	out, _ := exec.Command("bash", filepath.Join(dir, "run.sh"), "-n", "1", jdk).CombinedOutput() // not reproduced
 	arguments, err := os.ReadFile(filepath.Join(jdk, "arguments"))
 	require.NoError(t, err, string(out))
 	settings, filename, found := strings.Cut(string(arguments), ",filename=")
@@ -56,7 +56,7 @@ func TestRunScriptStartsTheProfiler(t *testing.T) {
 func TestRunScriptOfARecording(t *testing.T) {
 	dir, jdk := profiled(t, true)
 	run := func(arguments ...string) string {
-		cmd := exec.Command(filepath.Join(dir, "run.sh"), append(arguments, jdk)...)
+		cmd := exec.Command("bash", append([]string{filepath.Join(dir, "run.sh")}, append(arguments, jdk)...)...)
 		cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
 		out, _ := cmd.CombinedOutput() // the exit code is looked at below
 		assert.Equal(t, 2, cmd.ProcessState.ExitCode(), string(out))

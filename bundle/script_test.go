@@ -161,7 +161,7 @@ func TestRunScript(t *testing.T) {
 			writeFile(t, filepath.Join(jdk, "behaviour"), test.behaviour, 0o644)
 			require.NoError(t, os.Mkdir(temporary, 0o755))
 
-			cmd := exec.Command(filepath.Join(dir, "run.sh"), append(test.arguments, jdk)...)
+			cmd := exec.Command("bash", append([]string{filepath.Join(dir, "run.sh")}, append(test.arguments, jdk)...)...)
 			cmd.Dir = root
 			cmd.Env = append(os.Environ(), "TMPDIR="+temporary, "JAVA_TOOL_OPTIONS=-of-the-caller", "PATH="+coreutils)
 			out, _ := cmd.CombinedOutput() // the exit code is looked at below
@@ -206,7 +206,7 @@ func TestRunScriptSeeds(t *testing.T) {
 			require.NoError(t, b.Extract(dir))
 			writeFile(t, filepath.Join(jdk, "bin", "java"), benchJava, 0o755)
 			writeFile(t, filepath.Join(jdk, "behaviour"), note, 0o644)
-			out, _ := exec.Command(filepath.Join(dir, "run.sh"), "-n", "2", jdk).CombinedOutput() // not reproduced
+			out, _ := exec.Command("bash", filepath.Join(dir, "run.sh"), "-n", "2", jdk).CombinedOutput() // not reproduced
 			got, err := os.ReadFile(filepath.Join(jdk, "seeds"))
 			require.NoError(t, err, string(out))
 			assert.Equal(t, test.want, regexp.MustCompile(` +`).ReplaceAllString(string(got), " "))
@@ -231,7 +231,7 @@ func TestRunScriptWithoutAJDK(t *testing.T) {
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "bundle")
 	require.NoError(t, b.Extract(dir))
-	cmd := exec.Command(filepath.Join(dir, "run.sh"), "/no/jdk/here")
+	cmd := exec.Command("bash", filepath.Join(dir, "run.sh"), "/no/jdk/here")
 	out, _ := cmd.CombinedOutput() // the exit code is looked at below
 	assert.Equal(t, 2, cmd.ProcessState.ExitCode())
 	assert.Contains(t, string(out), "/no/jdk/here/bin/java is not there: name the folder of a JDK")

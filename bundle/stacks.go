@@ -105,7 +105,7 @@ func frameText(f *misstepv1.Frame, placed bool) string {
 	}
 	where := fmt.Sprintf(" @%d", f.GetBci())
 	switch {
-	case !placed:
+	case !placed || f.GetClassName() == "": // a gap is at no place
 		where = ""
 	case f.GetBci() == -1 || f.GetBci() == -3: // how GetStackTrace and AsyncGetCallTrace mark native methods
 		where = " (native)"

@@ -30,7 +30,7 @@ func (s *Server) ListFindings(ctx context.Context, req *misstepv1.ListFindingsRe
 		if err != nil {
 			return err
 		}
-		resp.Total = uint64(all.Total)
+		resp.Total, resp.JdkTrials = uint64(all.Total), all.JDKTrials
 		if resp.Findings, resp.NextPageToken, err = page(all, req); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (s *Server) ListBugs(ctx context.Context, req *misstepv1.ListBugsRequest) (
 		if err != nil {
 			return err
 		}
-		resp.Total, resp.History = uint64(all.Total), all.History
+		resp.Total, resp.History, resp.JdkTrials = uint64(all.Total), all.History, all.JDKTrials
 		resp.Bugs, resp.NextPageToken, err = page(all, req.GetFindings())
 		return err
 	})

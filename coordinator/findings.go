@@ -14,11 +14,27 @@ import (
 	"misstep/coordinator/store"
 	"misstep/coordinator/view"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 	"misstep/triage"
 )
 
+// hitAll adds a trial to the findings of the signatures that it showed, and returns their ids.
+func (s *Server) hitAll(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) ([]string, error) {
+	ids := make([]string, 0, len(r.hits))
+	n := newcomers{left: maxCompared}
+	for _, h := range r.hits {
+		if err := s.hit(ctx, tx, l, r, h, &n, now); err != nil {
+			return nil, err
+		}
+		ids = append(ids, h.ID)
+	}
+	return ids, nil
+}
+
 // hit adds a trial that showed a signature to its finding, and creates the finding when it is new.
-func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report, h triage.Hit, now time.Time) error {
+func (s *Server) hit(
+	ctx context.Context, tx store.Tx, l *store.Lease, r report, h triage.Hit, n *newcomers, now time.Time,
+) error {
 	f, err := tx.Finding(h.ID)
 	isNew := errors.Is(err, store.ErrNotFound)
 	switch {
@@ -36,10 +52,10 @@ func (s *Server) hit(ctx context.Context, tx store.Tx, l *store.Lease, r report,
 		p.Campaigns = append(p.GetCampaigns(), l.Job.Campaign)
 	}
 	if p.GetExample() == nil || h.Weight < f.Weight {
-		p.Example, p.ExampleRecipe, p.Title, f.Weight = proto.CloneOf(r.outcome), withAgent(l.Recipe, r.agent), h.Title, h.Weight
+		p.Example, p.ExampleRecipe, p.Title, f.Weight = h.Example(r.outcome), withAgent(l.Recipe, r.agent), h.Title, h.Weight
 	}
 	if isNew {
-		if err := s.introduce(ctx, tx, p, now); err != nil {
+		if err := s.introduce(ctx, tx, p, n, now); err != nil {
 			return err
 		}
 		if err := hideNew(tx, l.Job.Campaign, h.ID, now); err != nil {
@@ -73,20 +89,55 @@ func noteReporter(p *misstepv1.Finding, owner string, isNew bool) {
 	}
 }
 
-// introduce lists in a new finding the older ones that it may belong to, and merges what cut reports showed of it.
-func (s *Server) introduce(ctx context.Context, tx store.Tx, p *misstepv1.Finding, now time.Time) error {
+// maxCompared bounds the new findings of one trial that are compared with all others.
+const maxCompared = 32
+
+// newcomers introduces the new findings of one trial, which may be hundreds: what is stored is read once for all of them.
+type newcomers struct {
+	stored   *view.Groups      // nil until it is needed
+	features []triage.Features // of what is stored
+	left     int               // to be compared
+}
+
+func (n *newcomers) read(tx store.Tx) error {
+	if n.stored != nil {
+		return nil
+	}
 	g, err := view.LoadGroups(tx)
 	if err != nil {
 		return err
 	}
-	for _, n := range triage.Nearest(p, g.Findings(), maxFits) {
-		if n.GetScore() >= triage.Fits {
-			p.Fits = append(p.Fits, n.GetId())
+	n.stored = &g
+	for _, f := range g.Findings() {
+		n.features = append(n.features, triage.FeaturesOf(f))
+	}
+	return nil
+}
+
+// introduce lists in a new finding the older ones that it may belong to, and merges what cut reports showed of it.
+func (s *Server) introduce(ctx context.Context, tx store.Tx, p *misstepv1.Finding, n *newcomers, now time.Time) error {
+	if n.left > 0 {
+		n.left--
+		if err := n.read(tx); err != nil {
+			return err
 		}
+		own := triage.FeaturesOf(p)
+		for _, other := range own.Nearest(n.features, maxFits) {
+			if other.GetScore() >= triage.Fits {
+				p.Fits = append(p.Fits, other.GetId())
+			}
+		}
+		n.features = append(n.features, own)
 	}
 	s.config.Logger.InfoContext(ctx, "new finding", slog.String("finding", p.GetId()), slog.String("title", p.GetTitle()),
 		slog.Any("fits", p.GetFits()))
-	return s.joinCut(tx, g, p, now)
+	if p.GetSignature().GetKind() != signature.KindCrash { // only reports of crashes are cut
+		return nil
+	}
+	if err := n.read(tx); err != nil {
+		return err
+	}
+	return s.joinCut(tx, *n.stored, p, now)
 }
 
 // GetFinding implements the AdminService. For the id of an alias it returns the finding that the alias was merged into.

@@ -49,6 +49,9 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		compared = nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
+		if err := s.queue.ExpireOf(tx, me, called); err != nil {
+			return err
+		}
 		own, err := leasesOf(tx, me)
 		if err != nil {
 			return err
@@ -255,12 +258,9 @@ func article(reason string) string {
 
 // complete records an outcome: the findings it hits, its share of the tally, and the trial itself.
 func (s *Server) complete(ctx context.Context, tx store.Tx, l *store.Lease, r report, now time.Time) error {
-	ids := make([]string, 0, len(r.hits))
-	for _, h := range r.hits {
-		if err := s.hit(ctx, tx, l, r, h, now); err != nil {
-			return err
-		}
-		ids = append(ids, h.ID)
+	ids, err := s.hitAll(ctx, tx, l, r, now)
+	if err != nil {
+		return err
 	}
 	return s.queue.Complete(tx, l, queue.Result{Outcome: r.outcome, Encoded: r.encoded, FindingIDs: ids}, now)
 }

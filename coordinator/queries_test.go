@@ -128,6 +128,7 @@ func TestEndIsShownBeforeItIsStored(t *testing.T) {
 	before := shown()
 	assert.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, before.GetState())
 	assert.EqualValues(t, 2, before.GetCancelled())
+	assert.EqualValues(t, 2, before.GetUnfinished(), "they ran")
 	assert.Zero(t, before.GetRunning())
 	assert.Equal(t, misstepv1.CampaignState_CAMPAIGN_STATE_RUNNING, stored().State, "nobody has stored it")
 	require.NoError(t, s.Tick(t.Context()))

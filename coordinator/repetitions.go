@@ -98,12 +98,9 @@ func (s *Server) completeRepetition(ctx context.Context, whole store.Tx, l *stor
 	if err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(r.hits))
-	for _, h := range r.hits {
-		if err := s.hit(ctx, tx, &of, *r, h, now); err != nil {
-			return err
-		}
-		ids = append(ids, h.ID)
+	ids, err := s.hitAll(ctx, tx, &of, *r, now)
+	if err != nil {
+		return err
 	}
 	return queue.AddFindings(tx, c, ids)
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -87,6 +88,9 @@ type Server struct {
 	queue *queue.Queue
 	view  view.Reader
 
+	// overdue is true when the last transaction may have left leases that are overdue.
+	overdue atomic.Bool
+
 	mu sync.Mutex
 	// recovered is true once the leases have got a full lease time after the start, or another coordinator was there; guarded by
 	// mu.
@@ -150,7 +154,7 @@ func New(c Config) *Server {
 		}
 	}
 	s.store = batch.New(c.Store, s.begin)
-	s.store.Committed = c.Metrics.Batch
+	s.store.Committed, s.store.Clock = c.Metrics.Batch, c.Clock
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)
 	if c.Shared {
 		s.id = s.newID("K", 8)
@@ -224,6 +228,9 @@ func (s *Server) Run(ctx context.Context) {
 			notifying.Go(func() { n.Run(ctx) })
 		}
 	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { s.follow(ctx) })
 	s.setTicking(true)
 	defer s.setTicking(false)
 	ticker := time.NewTicker(tickInterval)
@@ -234,6 +241,29 @@ func (s *Server) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			_ = s.Tick(ctx) // logged
+		}
+	}
+}
+
+// followInterval is how often results are added to what lists of findings are made of: a list then adds those of this time only.
+const followInterval = 5 * time.Second
+
+// follow reads the results as they come, until ctx ends: the first list would read all, and each one those since the last list.
+func (s *Server) follow(ctx context.Context) {
+	ticker := time.NewTicker(followInterval)
+	defer ticker.Stop()
+	for {
+		err := s.store.View(ctx, func(tx store.Tx) error {
+			_, err := tx.Log()
+			return err
+		})
+		if err != nil && ctx.Err() == nil {
+			s.config.Logger.DebugContext(ctx, "cannot follow the results", slog.Any("error", err)) // a list says so, too
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
 		}
 	}
 }
@@ -285,6 +315,10 @@ func (s *Server) Tick(ctx context.Context) error {
 	if err == nil && tell {
 		s.live.heard(s.id, fleet)
 	}
+	// One portion after the other, each with the calls that wait.
+	for err == nil && s.overdue.Load() {
+		err = s.updateWhole(ctx, func(store.Tx, time.Time) error { return nil })
+	}
 	return err
 }
 
@@ -323,8 +357,9 @@ func (s *Server) updateFor(ctx context.Context, runner string, f func(tx store.T
 	return s.toStatus(ctx, err)
 }
 
-// begin is called before a transaction is asked for and returns what it begins with: what is due by now.
-func (s *Server) begin() func(store.Tx) error {
+// begin is called before a transaction is asked for and returns what it begins with: what was due when its first call arrived. By
+// the time at which it begins, leases may be overdue that calls in it, or behind it, come to renew.
+func (s *Server) begin(arrived time.Time) func(store.Tx) error {
 	asked := s.config.Clock()
 	return func(tx store.Tx) error {
 		now := s.config.Clock() // the transaction may have waited for the store, which was away
@@ -336,9 +371,11 @@ func (s *Server) begin() func(store.Tx) error {
 				return err
 			}
 		}
-		if err := s.queue.Advance(tx, now); err != nil {
+		more, err := s.queue.Advance(tx, arrived)
+		if err != nil {
 			return err
 		}
+		s.overdue.Store(more)
 		if now.Sub(s.watched) < timeCheckInterval {
 			return nil
 		}

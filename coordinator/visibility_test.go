@@ -272,6 +272,8 @@ func TestTalliesDoNotTell(t *testing.T) {
 	hidden := get("vera", misstepv1.Role_ROLE_VIEWER)
 	assert.Equal(t, []string{n.other}, hidden.GetFindingIds())
 	assert.Empty(t, hidden.GetChecks())
+	assert.NotEmpty(t, before.GetCompared())
+	assert.Empty(t, hidden.GetCompared(), "by JDK and walker neither")
 	assert.Equal(t, before.GetOutcomes()["mismatches"], hidden.GetOutcomes()["hidden"])
 	assert.NotContains(t, hidden.GetOutcomes(), "mismatches")
 	_, err := l.server.SetBudget(by(t, access.LocalName, "p", misstepv1.Role_ROLE_HUNTER, "p"),

@@ -32,6 +32,7 @@ var wholly = map[string]string{
 	"SetQuota":       "quotas of projects and people",
 	"ListQuotas":     "numbers of what the caller's project and the caller use; to an admin of all projects those of all",
 	"Meter":          "what all running campaigns use of quotas (package quota); a campaign is answered with those that hold it",
+	"follow":         "results stay in memory; each list reads of them what its caller sees",
 	"hiddenFrom":     "which findings are hidden from the caller; it only takes away from an answer",
 	"Begin":          "turns of all campaigns, for the fleet is shared (package queue)",
 }

@@ -21,12 +21,12 @@ type Match struct {
 // entry is a bug as it is written.
 type entry struct {
 	ID          string   `yaml:"id"`
-	Title       string   `yaml:"title"`
-	Description string   `yaml:"description"`
-	Link        string   `yaml:"link"`
-	Note        string   `yaml:"note"`
-	Versions    []string `yaml:"versions"`
-	FixedIn     []string `yaml:"fixed_in"`
+	Title       string   `yaml:"title,omitempty"`
+	Description string   `yaml:"description,omitempty"`
+	Link        string   `yaml:"link,omitempty"`
+	Note        string   `yaml:"note,omitempty"`
+	Versions    []string `yaml:"versions,omitempty"`
+	FixedIn     []string `yaml:"fixed_in,omitempty"`
 	Matches     []Match  `yaml:"matches"`
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -27,15 +29,36 @@ func ParseOwn(text []byte) ([]*misstepv1.KnownBug, error) {
 	return out, err
 }
 
+// Format writes entries in the form that ParseOwn reads.
+func Format(bugs []*misstepv1.KnownBug) ([]byte, error) {
+	var entries []entry
+	for _, p := range bugs {
+		entries = append(entries, entryOf(p))
+	}
+	text, err := yaml.Marshal(entries)
+	if err != nil {
+		return nil, fmt.Errorf("write known bugs: %w", err)
+	}
+	return text, nil
+}
+
+func entryOf(p *misstepv1.KnownBug) entry {
+	e := entry{
+		ID: p.GetId(), Title: p.GetTitle(), Description: p.GetDescription(), Link: p.GetLink(), Note: p.GetNote(),
+		Versions: p.GetVersions(), FixedIn: p.GetFixedIn(),
+	}
+	for _, m := range p.GetMatches() {
+		e.Matches = append(e.Matches, Match{Kind: m.GetKind(), Parts: m.GetParts()})
+	}
+	return e
+}
+
 // Own compiles entries of one's own. Each needs a unique id and a match that has at least one literal character besides the labels
 // of parts: a match that takes everything of a kind would swallow every new bug.
 func Own(entries []*misstepv1.KnownBug) (Catalogue, error) {
 	var c Catalogue
 	for i, p := range entries {
-		e := entry{
-			ID: p.GetId(), Title: p.GetTitle(), Description: p.GetDescription(), Link: p.GetLink(), Note: p.GetNote(),
-			Versions: p.GetVersions(), FixedIn: p.GetFixedIn(),
-		}
+		e := entryOf(p)
 		switch {
 		case strings.TrimSpace(e.ID) == "" || strings.ContainsAny(e.ID, " \t\n,"):
 			return Catalogue{}, fmt.Errorf("known bug %d: expected an id without blanks and commas, got %q", i, e.ID)
@@ -58,7 +81,6 @@ func Own(entries []*misstepv1.KnownBug) (Catalogue, error) {
 				return Catalogue{}, fmt.Errorf("known bug %s: a match that fixes no part would match everything of kind %s: "+
 					"give at least the place, frame or thread", e.ID, m.GetKind())
 			}
-			e.Matches = append(e.Matches, Match{Kind: m.GetKind(), Parts: m.GetParts()})
 		}
 		b, err := e.compile()
 		if err != nil {

@@ -29,9 +29,17 @@ const (
 // Violations collects what is wrong.
 type Violations []Violation
 
-// Addf adds a violation of a field.
+// maxViolations is how many are told at once: a message of 150 kB can hold 70,000.
+const maxViolations = 100
+
+// Addf adds a violation of a field. Of those after the first hundred it only says that there are more.
 func (v *Violations) Addf(field, format string, args ...any) {
-	*v = append(*v, Violation{field, fmt.Sprintf(format, args...)})
+	switch n := len(*v); {
+	case n < maxViolations:
+		*v = append(*v, Violation{field, fmt.Sprintf(format, args...)})
+	case n == maxViolations:
+		*v = append(*v, Violation{"", "there are more than these"})
+	}
 }
 
 // Count checks the length of a list against MaxList and reports whether it is within it.

@@ -37,8 +37,8 @@ var (
 		},
 		{
 			"no-shadow",
-			"a thread of Java that has no shadow stack yet or any more, or a thread whose stack has frames of Java although nobody has " +
-				"seen it run Java; one without such frames is judged",
+			"a thread of Java that has no shadow stack yet or any more, or a thread whose stack has frames of Java although " +
+				"nobody has seen it run Java; one without such frames is judged",
 			"the tap's flags; the recording's thread ids",
 		},
 	}

@@ -27,6 +27,44 @@ type Hit struct {
 	mismatch int
 }
 
+// Example returns an outcome of which the hit is as an example of the hit's finding: other findings' mismatches are left out.
+func (h Hit) Example(o *misstepv1.Outcome) *misstepv1.Outcome {
+	if h.mismatch < 0 {
+		return Only(o, nil)
+	}
+	m := o.GetMismatches()[h.mismatch]
+	if len(m.GetReference().GetFrames()) == 0 {
+		m = cmp.Or(Shown(o, h.Signature), m)
+	}
+	return Only(o, proto.CloneOf(m))
+}
+
+// Only returns an outcome with one of its mismatches, which is shared, or with none if that is nil.
+func Only(o *misstepv1.Outcome, m *misstepv1.Mismatch) *misstepv1.Outcome {
+	only := misstepv1.Shallow(o)
+	only.Mismatches = nil
+	only = proto.CloneOf(only)
+	if m != nil {
+		only.Mismatches = []*misstepv1.Mismatch{m}
+	}
+	return only
+}
+
+// CutOff counts the mismatches of an outcome that lack their bottom, by check; nil when there is none.
+func CutOff(o *misstepv1.Outcome) map[string]uint64 {
+	var cut map[string]uint64
+	for _, m := range o.GetMismatches() {
+		if m.GetKind() != "truncated" {
+			continue
+		}
+		if cut == nil {
+			cut = map[string]uint64{}
+		}
+		cut[m.GetCheck()] += max(m.GetCount(), 1)
+	}
+	return cut
+}
+
 // Triage returns the signatures that an outcome shows, each once, ordered by ID. A clean or void outcome shows none, and an
 // application failure only where its recipe makes it a finding.
 func Triage(o *misstepv1.Outcome) []Hit {

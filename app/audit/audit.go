@@ -18,7 +18,7 @@ import (
 
 // Report says what was compared and what is missing.
 type Report struct {
-	// Trials with mismatches whose evidence was read; WithoutEvidence are those that have none any more.
+	// Trials with mismatches or records whose evidence was read; WithoutEvidence are those that have none any more.
 	Trials          int `json:"trials"`
 	WithoutEvidence int `json:"without_evidence"`
 	// Records of the evidence, and the Signatures that triage gives them.
@@ -32,6 +32,11 @@ type Report struct {
 	Damaged int `json:"damaged"`
 	// LeftOut is the number of signatures for which outcomes had no room.
 	LeftOut uint64 `json:"left_out"`
+}
+
+// Complete reports whether all that trials counted was there to be compared.
+func (r *Report) Complete() bool {
+	return r.WithoutEvidence == 0 && len(r.Unrecorded) == 0 && r.Damaged == 0 && r.LeftOut == 0
 }
 
 // Missing is a signature that is in no finding.
@@ -97,10 +102,7 @@ func (a *auditor) trial(ctx context.Context, t *misstepv1.Trial) error {
 			unrecorded[c.GetCheck()] = c.GetMismatch()
 		}
 	}
-	if len(unrecorded) == 0 {
-		return nil
-	}
-	read := false
+	had, read, before := len(unrecorded) > 0, false, a.report.Records
 	for _, e := range o.GetEvidence() {
 		if e.GetName() != jvm.FileRecords && e.GetName() != jvm.FileJudged {
 			continue
@@ -119,7 +121,10 @@ func (a *auditor) trial(ctx context.Context, t *misstepv1.Trial) error {
 			unrecorded[m.GetCheck()] -= min(unrecorded[m.GetCheck()], m.GetCount())
 		}
 	}
-	if !read {
+	switch {
+	case !had && a.report.Records == before:
+		return nil
+	case !read:
 		a.report.WithoutEvidence++
 		return nil
 	}

@@ -94,6 +94,7 @@ func TestAllThatTheEvidenceHoldsIsInAFinding(t *testing.T) {
 	require.Equal(t, &audit.Report{
 		Trials: 2, Records: 2, Signatures: 1, Missing: []audit.Missing{}, Unrecorded: map[string]uint64{"gst-asgct": 2},
 	}, report, "of three mismatches a trial recorded two")
+	require.False(t, report.Complete(), "each trial counted a mismatch that it did not record")
 }
 
 func TestWhatNoFindingHasIsMissing(t *testing.T) {

@@ -169,10 +169,5 @@ func otherJdks(ctx context.Context, st *station.Station, f *misstepv1.Finding) (
 
 // Example is a finding's example without what belongs to other findings.
 func Example(f *misstepv1.Finding) *misstepv1.Outcome {
-	own := proto.CloneOf(f.GetExample())
-	own.Mismatches = nil
-	if m := triage.Shown(f.GetExample(), f.GetSignature()); m != nil {
-		own.Mismatches = []*misstepv1.Mismatch{m}
-	}
-	return own
+	return triage.Only(f.GetExample(), triage.Shown(f.GetExample(), f.GetSignature()))
 }

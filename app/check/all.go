@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/app/compared"
 	"misstep/coordinator/queue"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/runner/process"
@@ -19,6 +21,7 @@ const toolOptions = "JAVA_TOOL_OPTIONS"
 // RunAll runs any command to its end, such as a build's script, with the agent in each JVM that it starts, of whatever JDK. It
 // instruments nothing. It reports as Run does, with a report for each JVM.
 func RunAll(ctx context.Context, o Options) (*Report, error) {
+	c := startClock()
 	path, err := lookUp(o.Command[0])
 	if err != nil {
 		return nil, err
@@ -47,10 +50,12 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ran(&p)
 	if err := p.collectAll(dir); err != nil {
 		return nil, err
 	}
-	list, lost, err := examineAll(context.WithoutCancel(ctx), e, dir, maxJVMs)
+	x := examiner{e, o.Known}
+	list, lost, err := x.examineAll(context.WithoutCancel(ctx), dir, maxJVMs)
 	if err != nil {
 		return nil, err
 	}
@@ -59,8 +64,11 @@ func RunAll(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	all := merged(list, lost, ended)
-	all.Command, all.PID, all.MaxRSSBound = o.Command, p.pid, ended.MaxRSS <= p.own
+	all := merged(list, lost, ended, o.Known)
+	all.Command, all.PID = o.Command, p.pid
+	p.conclude(all, ended)
+	c.end(PhaseExamine)
+	all.Phases = c.phases
 	return all, nil
 }
 
@@ -97,8 +105,8 @@ func withToolOptions(env, args []string) []string {
 }
 
 // merged sums up JVMs: the counts of each check, and the findings of all. Known bugs are those of each JVM's own JDK; lost are the
-// notes about JVMs that are not in the list.
-func merged(list []examined, lost []string, ended process.Result) *Report {
+// notes about JVMs that are not in the list, own the caller's known bugs.
+func merged(list []examined, lost []string, ended process.Result, own known.Catalogue) *Report {
 	sum := &misstepv1.Outcome{ExitCode: int32(ended.ExitCode), Signal: int32(ended.Signal)} // both are small
 	side := jvm.Alongside{Recipe: &misstepv1.Recipe{}}
 	var order []string // of the checks, as the JVMs have them
@@ -125,12 +133,14 @@ func merged(list []examined, lost []string, ended process.Result) *Report {
 	case len(list) == 1:
 		sum.Reason = list[0].outcome.GetReason()
 	}
-	r := report(nil, 0, side, sum)
-	r.Bugs = bugs(sum.GetChecks(), list)
+	r := report(nil, 0, side, sum, own)
+	r.Bugs = bugs(sum.GetChecks(), list, own)
 	r.Wall, r.CPU, r.MaxRSS = ended.Wall, ended.CPU, ended.MaxRSS
 	r.Notes = append(r.Notes, lost...)
+	r.Compared = nil
 	for _, x := range list {
 		r.JVMs = append(r.JVMs, x.report)
+		r.Compared = compared.Merged(append(r.Compared, x.report.Compared...))
 		r.Notes = append(r.Notes, x.report.Notes...)
 		if x.report.JDK.Version != r.JDK.Version {
 			r.JDK = JDK{Version: "several JDKs"}

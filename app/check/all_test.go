@@ -13,11 +13,15 @@ import (
 	"misstep/app/local"
 	"misstep/internal/regular"
 	"misstep/internal/testenv"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
 	"misstep/runner/process"
 )
+
+// none are the known bugs of callers who have none of their own.
+var none known.Catalogue
 
 func TestToolOptions(t *testing.T) {
 	args := []string{"-XX:+X", "-agentpath:/my folder/lib.so=out=/x"}
@@ -29,7 +33,7 @@ func TestToolOptions(t *testing.T) {
 
 func one(pid int, version string, o *misstepv1.Outcome) examined {
 	side := jvm.Alongside{Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Version: version}}}
-	return examined{report: report(nil, pid, side, o), outcome: o, side: side}
+	return examined{report: report(nil, pid, side, o, none), outcome: o, side: side}
 }
 
 func counted(match, mismatch uint64) []*misstepv1.CheckCount {
@@ -47,7 +51,7 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	long := &misstepv1.Outcome{
 		Checks: counted(6, 2), Mismatches: []*misstepv1.Mismatch{cut}, Kind: misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
 	}
-	r := merged([]examined{one(1, "17", short), one(2, "17", long)}, nil, process.Result{ExitCode: 5})
+	r := merged([]examined{one(1, "17", short), one(2, "17", long)}, nil, process.Result{ExitCode: 5}, none)
 	assert.Equal(t, "mismatches", r.Outcome)
 	assert.Equal(t, 5, r.ExitCode)
 	require.Len(t, r.JVMs, 2)
@@ -60,13 +64,14 @@ func TestJVMsAreSummedUp(t *testing.T) {
 	assert.InEpsilon(t, 0.25, r.Bugs[0].CutOff, 1e-9)
 	assert.Equal(t, "17", r.JDK.Version)
 
-	r = merged([]examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}, nil, process.Result{})
+	two := []examined{one(1, "17", short), one(2, "21", &misstepv1.Outcome{Checks: counted(6, 0)})}
+	r = merged(two, nil, process.Result{}, none)
 	assert.Equal(t, "clean", r.Outcome, "a short JVM does not make all of it void")
 	assert.Equal(t, "several JDKs", r.JDK.Version)
-	r = merged([]examined{one(1, "17", short)}, nil, process.Result{})
+	r = merged([]examined{one(1, "17", short)}, nil, process.Result{}, none)
 	assert.False(t, r.Proved())
 	assert.Equal(t, "too short", r.Reason, "a single JVM says why itself")
-	r = merged(nil, nil, process.Result{})
+	r = merged(nil, nil, process.Result{}, none)
 	assert.False(t, r.Proved())
 	assert.Contains(t, r.Reason, "no JVM loaded the agent")
 }
@@ -94,17 +99,18 @@ func TestFindingsAreThoseOfEachJVMsJDK(t *testing.T) {
 	}
 	const zombie = "V  [libjvm.so+0x5]  CodeCache::find_blob(void*)+0x1"
 	for _, versions := range [][]string{{"17.0.15", "25.0.3"}, {"25.0.3", "17.0.15"}} {
-		r := merged([]examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}, nil, process.Result{})
+		both := []examined{one(1, versions[0], crashed(zombie)), one(2, versions[1], crashed(zombie))}
+		r := merged(both, nil, process.Result{}, none)
 		require.Len(t, r.Bugs, 2, versions)
 		labels := map[string]bool{r.Bugs[0].ID: r.Bugs[0].Known, r.Bugs[1].ID: r.Bugs[1].Known}
 		assert.True(t, labels["JDK-8352649"], "%v: %v", versions, labels)
 		assert.True(t, r.New(), "25 does not have that bug: %v", versions)
 	}
 	const other = "V  [libjvm.so+0x9]  PhaseIdealLoop::build(int)+0x1"
-	r := merged([]examined{one(1, "25.0.3", crashed(zombie)), one(2, "25.0.3", crashed(other))}, nil, process.Result{})
+	r := merged([]examined{one(1, "25.0.3", crashed(zombie)), one(2, "25.0.3", crashed(other))}, nil, process.Result{}, none)
 	assert.Len(t, r.Bugs, 2, "two crashes")
 
-	r = merged([]examined{one(1, "17.0.15", found()), one(2, "25.0.3", found())}, nil, process.Result{})
+	r = merged([]examined{one(1, "17.0.15", found()), one(2, "25.0.3", found())}, nil, process.Result{}, none)
 	require.Len(t, r.Bugs, 1, "the same on both")
 	assert.EqualValues(t, 6, r.Bugs[0].Count)
 	assert.Len(t, r.Bugs[0].Findings, 1)
@@ -168,7 +174,7 @@ func TestJVMsThatCannotBeExaminedAreNoted(t *testing.T) {
 
 	e, err := executor(i, seen, nil)
 	require.NoError(t, err)
-	list, lost, err := examineAll(t.Context(), e, seen, 1)
+	list, lost, err := examiner{Executor: e}.examineAll(t.Context(), seen, 1)
 	require.NoError(t, err)
 	assert.Empty(t, list)
 	require.Len(t, lost, 2)
@@ -223,4 +229,30 @@ func TestFolderWithTheNameOfAPattern(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(of, FileRecipe), 0o600))
 	_, _, err = sideOf(of)
 	require.ErrorIs(t, err, regular.ErrOther)
+}
+
+// A bug of the caller's own labels what is new otherwise, and only that.
+func TestOwnKnownBugsLabelFindings(t *testing.T) {
+	o := &misstepv1.Outcome{
+		Checks: []*misstepv1.CheckCount{{Check: recipe.AsgctShadow, Total: 12, Match: 9, Mismatch: 3}},
+		Mismatches: []*misstepv1.Mismatch{{
+			Check: recipe.AsgctShadow, Kind: "wrong-method", Count: 3, Divergence: 1,
+			Reference: trace("shadow", "b", "a"), Suspect: trace("asgct", "x", "a"),
+		}},
+	}
+	side := jvm.Alongside{Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Version: "25.0.3"}}}
+	require.True(t, report(nil, 1, side, o, none).New())
+	for kind, want := range map[string]bool{"wrong-method": true, "foreign": false} {
+		own, err := known.ParseOwn([]byte(
+			"- {id: PROJ-12, title: ours, matches: [{kind: mismatch, parts: [asgct-shadow, " + kind + "]}]}"))
+		require.NoError(t, err)
+		catalogue, err := known.Own(own)
+		require.NoError(t, err)
+		r := report(nil, 1, side, o, catalogue)
+		assert.Equal(t, !want, r.New(), kind)
+		if want {
+			assert.Equal(t, "PROJ-12", r.Bugs[0].ID)
+			assert.Equal(t, "ours", r.Bugs[0].Title)
+		}
+	}
 }

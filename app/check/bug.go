@@ -17,15 +17,21 @@ type grown struct {
 // harm counts the samples of one check that a bug spoils.
 type harm struct{ wrong, cut uint64 }
 
-// add adds a finding, with the mismatches that it is.
-func (b *grown) add(o *misstepv1.Outcome, h triage.Hit) {
-	b.Findings = with(b.Findings, h.ID)
-	found := false
-	for _, m := range o.GetMismatches() {
-		if s, _ := triage.Mismatch(m); signature.ID(s) != h.ID {
-			continue
-		}
-		found = true
+// byFinding returns the mismatches of each finding.
+func byFinding(all []*misstepv1.Mismatch) map[string][]*misstepv1.Mismatch {
+	of := map[string][]*misstepv1.Mismatch{}
+	for _, m := range all {
+		s, _ := triage.Mismatch(m)
+		id := signature.ID(s)
+		of[id] = append(of[id], m)
+	}
+	return of
+}
+
+// add adds a finding of an outcome, with the mismatches that it is.
+func (b *grown) add(o *misstepv1.Outcome, id string, mismatches []*misstepv1.Mismatch) {
+	b.Findings = with(b.Findings, id)
+	for _, m := range mismatches {
 		n := max(m.GetCount(), 1)
 		b.Count += n
 		b.Checks, b.Kinds = with(b.Checks, m.GetCheck()), with(b.Kinds, m.GetKind())
@@ -40,7 +46,7 @@ func (b *grown) add(o *misstepv1.Outcome, h triage.Hit) {
 			done.wrong += n
 		}
 	}
-	if !found {
+	if len(mismatches) == 0 {
 		b.Count++
 		b.Kinds = with(b.Kinds, misstepv1.OutcomeName(o.GetKind()))
 	}

@@ -36,7 +36,7 @@ type Bundling struct {
 	Limit         int64
 }
 
-// maxBundles bounds the bundles of one check.
+// maxBundles bounds the bundles of known bugs that one check writes; each finding that is no known bug has one.
 const maxBundles = 16
 
 // Bundle is a bundle that was written.
@@ -123,7 +123,7 @@ func (b *bundler) write(ctx context.Context, e *jvm.Executor, side jvm.Alongside
 	}
 }
 
-// writeAll writes the bundles, those of the most frequent bugs first.
+// writeAll writes the bundles in the order of findings.
 func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongside, o *misstepv1.Outcome, r *Report) error {
 	dir, err := os.MkdirTemp("", "misstep-check-bundle-")
 	if err != nil {
@@ -158,49 +158,80 @@ func (b *bundler) writeAll(ctx context.Context, e *jvm.Executor, side jvm.Alongs
 	for _, h := range triage.Triage(o) {
 		hits[h.ID] = h
 	}
-	for _, id := range findings(r) {
-		h, ok := hits[id]
+	ofKnown, left := 0, 0
+	for _, f := range findings(r) {
+		h, ok := hits[f.id]
 		switch {
-		case !ok: // the bounds of the evidence left it out
-			r.Notes = append(r.Notes, fmt.Sprintf("finding %s has no bundle: there are too many kinds of mismatch", id))
+		case !ok: // the bounds of an outcome left it out
+			r.Notes = append(r.Notes, fmt.Sprintf("finding %s has no bundle: there are too many kinds of mismatch", f.id))
 			continue
-		case len(r.Bundles) == maxBundles:
-			r.Notes = append(r.Notes, fmt.Sprintf("only %d of %d findings have a bundle, those of the most frequent bugs",
-				maxBundles, len(hits)))
-			return nil
+		case f.known && ofKnown == maxBundles:
+			left++
+			continue
+		case f.known:
+			ofKnown++
 		}
-		finding := findingOf(h, o, recipe)
-		path := filepath.Join(b.Bundling.Dir, id+".zip")
-		err := bundles.Write(ctx, path, b.Installation.Profilers(), bundle.Contents{
-			Reproducer: &misstepv1.Reproducer{Finding: finding, Recipe: recipe, Evidence: o.GetEvidence()},
+		if err := b.writeOne(ctx, bundle.Contents{
+			Reproducer: &misstepv1.Reproducer{Finding: b.findingOf(h, o, recipe), Recipe: recipe, Evidence: o.GetEvidence()},
 			Workload:   dir, Agent: e.Agent.Dir, Evidence: blobs, Command: command,
-		})
-		if err != nil {
+		}, r); err != nil {
 			return err
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return fmt.Errorf("look at the bundle: %w", err)
-		}
-		r.Bundles = append(r.Bundles, Bundle{Finding: id, Bug: finding.GetKnownAs(), File: path, Bytes: info.Size()})
+	}
+	if left > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d findings of known bugs have no bundle; %d others have one", left, len(r.Bundles)))
 	}
 	return nil
 }
 
-// findings lists a report's findings, those of the most frequent bugs first.
-func findings(r *Report) (ids []string) {
-	for _, bug := range r.Bugs {
-		ids = append(ids, bug.Findings...)
+func (b *bundler) writeOne(ctx context.Context, c bundle.Contents, r *Report) error {
+	finding := c.Reproducer.GetFinding()
+	path := filepath.Join(b.Bundling.Dir, finding.GetId()+".zip")
+	if err := bundles.Write(ctx, path, b.Installation.Profilers(), c); err != nil {
+		return err
 	}
-	return ids
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("look at the bundle: %w", err)
+	}
+	r.Bundles = append(r.Bundles, Bundle{Finding: finding.GetId(), Bug: finding.GetKnownAs(), File: path, Bytes: info.Size()})
+	return nil
 }
 
-func findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
+// bundled is a finding that a bundle is to be written of.
+type bundled struct {
+	id    string
+	known bool
+}
+
+// findings lists a report's findings in the order in which they get bundles: those that are no known bug, then one of each known
+// bug, the most frequent first, then a second of each, and so on.
+func findings(r *Report) (list []bundled) {
+	longest := 0
+	for _, bug := range r.Bugs {
+		longest = max(longest, len(bug.Findings))
+		if !bug.Known {
+			for _, id := range bug.Findings {
+				list = append(list, bundled{id: id})
+			}
+		}
+	}
+	for i := range longest {
+		for _, bug := range r.Bugs {
+			if bug.Known && i < len(bug.Findings) {
+				list = append(list, bundled{id: bug.Findings[i], known: true})
+			}
+		}
+	}
+	return list
+}
+
+func (of Options) findingOf(h triage.Hit, o *misstepv1.Outcome, recipe *misstepv1.Recipe) *misstepv1.Finding {
 	now := timestamppb.Now()
 	f := &misstepv1.Finding{
 		Id: h.ID, Signature: h.Signature, Title: h.Title, Hits: 1, FirstSeen: now, LastSeen: now, Example: o, ExampleRecipe: recipe,
 	}
-	if labels := triage.KnownAs(known.Default(), h.Signature, recipe.GetJdk()); len(labels) > 0 {
+	if labels := triage.KnownAs(known.Default().With(of.Known), h.Signature, recipe.GetJdk()); len(labels) > 0 {
 		f.KnownAs = labels[0]
 	}
 	f.Example = bundles.Example(f)

@@ -50,7 +50,7 @@ func unpacked(t *testing.T, r *Report, bug string) string {
 
 // repeated runs the one command of a bundle, with variables.
 func repeated(dir, home string, env ...string) (output string, err error) {
-	run := exec.Command(filepath.Join(dir, "run.sh"), "-f", home)
+	run := exec.Command("bash", filepath.Join(dir, "run.sh"), "-f", home)
 	run.Env = append(os.Environ(), env...)
 	run.Dir = filepath.Dir(dir)
 	text, err := run.CombinedOutput()

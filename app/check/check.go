@@ -19,6 +19,7 @@ import (
 	"misstep/app/local"
 	"misstep/internal/atomicfile"
 	"misstep/internal/regular"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -32,15 +33,26 @@ type Options struct {
 	Selection
 	// Budget is the share of a thread's CPU time that its entry checks may take, 0 for their share of method entries.
 	Budget float64
-	// For is the time after which the program is asked to end, by SIGTERM; 0 for never.
-	For      time.Duration
-	Bundling Bundling
+	// For is the time after which the program is asked to end, by SIGTERM; 0 for never. KillAfter is the time after that in which
+	// it has to end; then SIGKILL ends it. 0 waits for it.
+	For, KillAfter time.Duration
+	Bundling       Bundling
+	// Known bugs of the caller's own, which come before the built-in ones.
+	Known known.Catalogue
 	// Out is a folder, new or empty, for what was observed; empty for a temporary one.
 	Out string
 	// Stdin, Stdout and Stderr are the program's.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Logger         *slog.Logger
+	// Say tells what is being done, a line without its end; nil keeps silent.
+	Say func(line string)
+}
+
+func (o Options) say(format string, args ...any) {
+	if o.Say != nil {
+		o.Say(fmt.Sprintf(format, args...))
+	}
 }
 
 // FileOutcome is the name of the outcome, as canonical JSON, in the folder Options.Out.
@@ -52,6 +64,7 @@ const sharedRecording = "the recording was not judged: JVMs with the arguments o
 // error it may have run. A signal to this process is passed on to the program and does not end the context's work, unless it came
 // before the program had started.
 func Run(ctx context.Context, o Options) (*Report, error) {
+	c := startClock()
 	path, err := lookUp(o.Command[0])
 	if err != nil {
 		return nil, err
@@ -96,6 +109,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ran(&p)
 	ctx = context.WithoutCancel(ctx) // what it left is examined, whatever ended it
 	if err := unwritten(dir); err != nil {
 		return nil, err
@@ -119,8 +133,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	all := report(o.Command, p.pid, side, outcome)
-	all.MaxRSSBound = all.MaxRSS <= p.own
+	all := report(o.Command, p.pid, side, outcome, o.Known)
+	p.conclude(all, ended)
 	if status, err := agent.ReadStatus(filepath.Join(dir, jvm.AgentDir, jvm.StatusFile)); err == nil {
 		all.observe(status)
 	} // else the JVM ended before the agent had started, and the outcome says so
@@ -128,9 +142,12 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if shared {
 		all.Notes = append(all.Notes, sharedRecording)
 	}
+	c.end(PhaseExamine)
 	if bundler != nil {
 		bundler.write(ctx, executor, side, outcome, all)
+		c.end(PhaseBundle)
 	}
+	all.Phases = c.phases
 	return all, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/agent"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/jvm"
@@ -244,7 +245,8 @@ func TestReportSaysWhatABugCosts(t *testing.T) {
 			},
 		},
 	}
-	r := report([]string{"java"}, 7, jvm.Alongside{Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Version: "17.0.1"}}}, o)
+	side := jvm.Alongside{Recipe: &misstepv1.Recipe{Jdk: &misstepv1.Jdk{Version: "17.0.1"}}}
+	r := report([]string{"java"}, 7, side, o, known.Catalogue{})
 	assert.Equal(t, []Profile{
 		{Check: recipe.AsgctShadow, Walker: recipe.WalkerAsgct, Samples: 100, Wrong: 0.05, CutOff: 0.1, Lost: 0.2},
 	}, r.Profiles)
@@ -259,7 +261,7 @@ func TestReportSaysWhatABugCosts(t *testing.T) {
 	assert.True(t, r.Proved())
 
 	nothing := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Reason: "nothing"}
-	r = report([]string{"java"}, 7, jvm.Alongside{Recipe: &misstepv1.Recipe{}}, nothing)
+	r = report([]string{"java"}, 7, jvm.Alongside{Recipe: &misstepv1.Recipe{}}, nothing, known.Catalogue{})
 	assert.False(t, r.Proved())
 	assert.False(t, r.Found())
 	assert.False(t, r.New())
@@ -267,7 +269,7 @@ func TestReportSaysWhatABugCosts(t *testing.T) {
 
 // Lists without elements are [] for those who read the JSON, and not null.
 func TestListsOfAReportAreNeverNull(t *testing.T) {
-	text, err := json.Marshal(report(nil, 7, jvm.Alongside{Recipe: &misstepv1.Recipe{}}, &misstepv1.Outcome{}))
+	text, err := json.Marshal(report(nil, 7, jvm.Alongside{Recipe: &misstepv1.Recipe{}}, &misstepv1.Outcome{}, known.Catalogue{}))
 	require.NoError(t, err)
 	for _, list := range []string{"checks", "profiles", "bugs"} {
 		assert.Contains(t, string(text), `"`+list+`":[]`)

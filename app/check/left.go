@@ -17,6 +17,7 @@ import (
 	"misstep/agent"
 	"misstep/app/local"
 	"misstep/internal/regular"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/jvm"
 	"misstep/runner/process"
@@ -43,16 +44,17 @@ func Left(ctx context.Context, i local.Installation, dir string, logger *slog.Lo
 	if err != nil {
 		return nil, err
 	}
+	x := examiner{Executor: e}
 	unknown := process.Result{ExitCode: -1}
 	side, about, err := sideOf(dir)
 	switch {
 	case err == nil:
-		one, err := examine(ctx, e, side, about, unknown)
+		one, err := x.examine(ctx, side, about, unknown)
 		return one.report, err
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	list, lost, err := examineAll(ctx, e, dir, maxJVMs)
+	list, lost, err := x.examineAll(ctx, dir, maxJVMs)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,13 @@ func Left(ctx context.Context, i local.Installation, dir string, logger *slog.Lo
 		return nil, fmt.Errorf("%s has no %s/%s of the agent, nor has a folder in it: name the folder above that of its option out",
 			dir, jvm.AgentDir, agent.FileAbout)
 	}
-	return merged(list, lost, unknown), nil
+	return merged(list, lost, unknown, x.own), nil
+}
+
+// examiner judges what JVMs left.
+type examiner struct {
+	*jvm.Executor
+	own known.Catalogue // the caller's known bugs
 }
 
 // examined is one JVM with what it did.
@@ -72,14 +80,14 @@ type examined struct {
 
 // examineAll judges the JVMs that left something in a folder of dir, at most so many, in the order of their processes. What
 // prevents one from being examined is among the notes lost, and the others are examined all the same.
-func examineAll(ctx context.Context, e *jvm.Executor, dir string, most int) (list []examined, lost []string, err error) {
+func (x examiner) examineAll(ctx context.Context, dir string, most int) (list []examined, lost []string, err error) {
 	names, err := jvmsIn(dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, name := range names[:min(len(names), most)] {
 		of := filepath.Dir(filepath.Dir(name))
-		one, err := examineIn(ctx, e, of)
+		one, err := x.examineIn(ctx, of)
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -109,20 +117,20 @@ func jvmsIn(dir string) ([]string, error) {
 }
 
 // examineIn judges what one JVM left in a folder.
-func examineIn(ctx context.Context, e *jvm.Executor, dir string) (examined, error) {
+func (x examiner) examineIn(ctx context.Context, dir string) (examined, error) {
 	side, about, err := sideOf(dir)
 	if err != nil {
 		return examined{}, err
 	}
-	return examine(ctx, e, side, about, process.Result{ExitCode: -1})
+	return x.examine(ctx, side, about, process.Result{ExitCode: -1})
 }
 
-func examine(ctx context.Context, e *jvm.Executor, side jvm.Alongside, about agent.About, ended process.Result) (examined, error) {
-	outcome, err := e.Examine(ctx, side, ended)
+func (x examiner) examine(ctx context.Context, side jvm.Alongside, about agent.About, ended process.Result) (examined, error) {
+	outcome, err := x.Examine(ctx, side, ended)
 	if err != nil {
 		return examined{}, err
 	}
-	r := report(strings.Fields(about.Command), about.PID, side, outcome)
+	r := report(strings.Fields(about.Command), about.PID, side, outcome, x.own)
 	status, err := agent.ReadStatus(filepath.Join(side.Dir, jvm.AgentDir, jvm.StatusFile))
 	if err == nil {
 		r.observe(status)

@@ -38,6 +38,7 @@ type program struct {
 	own uint64
 	// folder is where its JVM works, empty for this process's own.
 	folder string
+	stop   stop
 }
 
 // run runs the program in this process's group and with its streams, and passes on signals.
@@ -54,35 +55,54 @@ func (p *program) run(ctx context.Context) (process.Result, error) {
 		return process.Result{}, &NotStartedError{err}
 	}
 	p.pid, p.own = cmd.Process.Pid, ownPeak()
-	done := make(chan struct{})
-	go p.pass(cmd.Process, signals, done)
+	done, stopped := make(chan struct{}), make(chan stop, 1)
+	go func() { stopped <- p.pass(cmd.Process, signals, done) }()
 	err := cmd.Wait()
 	close(done)
+	p.stop = <-stopped
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		return process.Result{}, fmt.Errorf("wait for %s: %w", p.path, err)
 	}
 	return resultOf(cmd.ProcessState, time.Since(p.began)), nil
 }
 
-// pass passes on signals until the program has ended, and asks it to end when its time is over.
-func (p *program) pass(to *os.Process, signals <-chan os.Signal, done <-chan struct{}) {
+// pass passes on signals until the program has ended. When its time is over, it asks the program to end, and later makes it end.
+func (p *program) pass(to *os.Process, signals <-chan os.Signal, done <-chan struct{}) (s stop) {
 	var over <-chan time.Time
 	if p.For > 0 {
-		timer := time.NewTimer(p.For)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(p.For)
 	}
 	for {
 		select {
 		case <-done:
-			return
+			return s
 		case <-over:
-			_ = to.Signal(syscall.SIGTERM) // it may have ended meanwhile
-		case s := <-signals:
-			if !fromTerminal(s) {
-				_ = to.Signal(s)
+			switch {
+			case !s.asked.IsZero():
+				p.say("%v later it still runs: it is killed (SIGKILL)", p.KillAfter)
+				s.killed = to.Signal(syscall.SIGKILL) == nil
+			case to.Signal(syscall.SIGTERM) == nil: // else it has ended meanwhile
+				p.say("%v are over: the program is asked to end (SIGTERM)", p.For)
+				s.asked = time.Now()
+				if p.KillAfter > 0 {
+					over = time.After(p.KillAfter)
+				}
+			}
+		case sent := <-signals:
+			if !fromTerminal(sent) {
+				_ = to.Signal(sent)
 			}
 		}
+	}
+}
+
+// conclude adds to a report how the program ended.
+func (p *program) conclude(r *Report, ended process.Result) {
+	r.MaxRSSBound = r.MaxRSS <= p.own
+	r.Stopped = p.stop.ended(ended)
+	if p.stop.killed {
+		r.Notes = append(r.Notes, "the program did not end when asked to and was killed: what the agent and a profiler had not "+
+			"written yet is lost")
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 type Selection struct {
 	// Checks by name, each with its share if it is not the default, as "gst-asgct=0.01"; none means those that fit.
 	Checks []string
+	// Walker by its name in options; then only the checks that judge it are made. Empty for all.
+	Walker string
 	// Profiler that runs in the JVM; nil for none.
 	Profiler *misstepv1.Profiler
 	// Light instruments nothing.
@@ -35,7 +37,7 @@ type Selection struct {
 
 // Intervals of the sampler that are the default. A bracket stops all threads, so those of Light are rarer.
 const (
-	interval      = time.Millisecond
+	denseInterval = time.Millisecond
 	lightInterval = 20 * time.Millisecond
 )
 
@@ -52,7 +54,7 @@ func (s Selection) recipe(on *misstepv1.Jdk, flags []string) (*misstepv1.Recipe,
 		},
 	}
 	if s.Interval == 0 {
-		r.Sampling.Interval = durationpb.New(interval)
+		r.Sampling.Interval = durationpb.New(denseInterval)
 		if s.Light {
 			r.Sampling.Interval = durationpb.New(lightInterval)
 		}
@@ -76,7 +78,7 @@ func (s Selection) recipe(on *misstepv1.Jdk, flags []string) (*misstepv1.Recipe,
 func (s Selection) checks(r *misstepv1.Recipe) (list []*misstepv1.Check, err error) {
 	if len(s.Checks) == 0 {
 		list = slices.DeleteFunc(recipe.FittingChecks(r), func(c *misstepv1.Check) bool { return !s.suits(c.GetName()) })
-		return list, nil
+		return s.ofWalker(list)
 	}
 	for _, text := range s.Checks {
 		name, share, given := strings.Cut(text, "=")

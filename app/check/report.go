@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"misstep/agent"
+	"misstep/app/compared"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -23,6 +24,8 @@ type Report struct {
 	// ExitCode of the program, -1 when a signal ended it or where it is unknown; Signal is its number, 0 for none.
 	ExitCode int `json:"exit_code"`
 	Signal   int `json:"signal,omitempty"`
+	// Stopped means that Misstep ended it so, since its time was over: that is no failure of the program.
+	Stopped bool `json:"stopped,omitempty"`
 	// Wall and CPU time of the program in nanoseconds, MaxRSS its largest resident set in bytes, all with the agent's part.
 	Wall   time.Duration `json:"wall"`
 	CPU    time.Duration `json:"cpu"`
@@ -39,12 +42,18 @@ type Report struct {
 	Checks []Count `json:"checks"`
 	// Profiles are what the checks of samples say about a profile.
 	Profiles []Profile `json:"profiles"`
+	// Compared says what each walker was asked and how much of it was compared.
+	Compared []compared.Row `json:"compared"`
 	// Bugs are what the findings are, the most frequent first. A finding that is no known bug is a bug by itself.
 	Bugs []Bug `json:"bugs"`
+	// Bounds are what came of limits, where there are some.
+	Bounds []Bound `json:"bounds,omitempty"`
 	// JVMs are those that the command started, where it may have started several; all else is then the sum of theirs.
 	JVMs []*Report `json:"jvms,omitempty"`
 	// Bundles were written of the findings.
 	Bundles []Bundle `json:"bundles,omitempty"`
+	// Phases are where the time of the check went, in order.
+	Phases []Phase `json:"phases,omitempty"`
 	// Notes are what limits all of this.
 	Notes []string `json:"notes,omitempty"`
 }
@@ -95,6 +104,8 @@ type Bug struct {
 	// Wrong and CutOff are its shares of the samples of the check that it harms most, 0 where none judges samples.
 	Wrong  float64 `json:"wrong"`
 	CutOff float64 `json:"cut_off"`
+	// signature of the finding, where the bug is one.
+	signature *misstepv1.Signature
 }
 
 // Found reports whether there is any finding.
@@ -108,13 +119,13 @@ func (r *Report) Proved() bool {
 	return r.Outcome != misstepv1.OutcomeName(misstepv1.OutcomeKind_OUTCOME_KIND_VOID)
 }
 
-func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome) *Report {
+func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome, own known.Catalogue) *Report {
 	r := &Report{
 		Command: command, PID: pid, JDK: JDK{Home: side.Home, Feature: side.Feature, Version: side.Recipe.GetJdk().GetVersion()},
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
-		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}), Profiles: profiles(side.Recipe, o),
-		Checks: []Count{},
+		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(o),
+		Checks: []Count{}, Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
 		r.Checks = append(r.Checks, Count{
@@ -129,6 +140,14 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome)
 		r.Notes = append(r.Notes, fmt.Sprintf("%d signatures are not among the findings: the outcome had no room for them", n))
 	}
 	return r
+}
+
+// release names the feature release of a JDK, if it is known.
+func release(feature int) string {
+	if feature == 0 {
+		return ""
+	}
+	return fmt.Sprintf("JDK %d", feature)
 }
 
 // fewAnswers is the share of the signals that are answered below which the sampler has not got through.
@@ -181,33 +200,34 @@ func share(part, whole uint64) float64 {
 const cutOff = "truncated"
 
 // profiles sums up the checks of samples.
-func profiles(r *misstepv1.Recipe, o *misstepv1.Outcome) []Profile {
+func profiles(o *misstepv1.Outcome) []Profile {
 	list := []Profile{}
 	for _, c := range o.GetChecks() {
-		if !samples(c.GetCheck()) || judged(c) == 0 {
-			continue
+		if samples(c.GetCheck()) && judged(c) > 0 {
+			list = append(list, ProfileOf(o, c))
 		}
-		var cut, lost uint64
-		for _, m := range o.GetMismatches() {
-			if m.GetCheck() == c.GetCheck() && m.GetKind() == cutOff {
-				cut += max(m.GetCount(), 1)
-			}
-		}
-		for _, n := range c.GetUnwalkable() {
-			lost += n
-		}
-		known, _ := recipe.FindCheck(c.GetCheck())
-		all := judged(c)
-		list = append(list, Profile{
-			Check: c.GetCheck(), Walker: known.Suspect, Samples: all, Lost: share(lost, all), CutOff: share(cut, all),
-			Wrong: share(c.GetMismatch()-min(cut, c.GetMismatch()), all),
-		})
 	}
 	return list
 }
 
-// bugs groups what the outcomes of JVMs show by known bugs, each on its own JDK. The shares are of the samples that counts has.
-func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
+// ProfileOf sums up one check of an outcome, whatever takes its samples.
+func ProfileOf(o *misstepv1.Outcome, c *misstepv1.CheckCount) Profile {
+	cut, lost := triage.CutOff(o)[c.GetCheck()], uint64(0)
+	for _, n := range c.GetUnwalkable() {
+		lost += n
+	}
+	known, _ := recipe.FindCheck(c.GetCheck())
+	all := judged(c)
+	return Profile{
+		Check: c.GetCheck(), Walker: known.Suspect, Samples: all, Lost: share(lost, all), CutOff: share(cut, all),
+		Wrong: share(c.GetMismatch()-min(cut, c.GetMismatch()), all),
+	}
+}
+
+// bugs groups what the outcomes of JVMs show by known bugs, own ones first, each on its own JDK. The shares are of the samples that
+// counts has.
+func bugs(counts []*misstepv1.CheckCount, jvms []examined, own known.Catalogue) []Bug {
+	catalogue := known.Default().With(own)
 	all := map[string]uint64{} // samples by check
 	for _, c := range counts {
 		if samples(c.GetCheck()) {
@@ -215,23 +235,25 @@ func bugs(counts []*misstepv1.CheckCount, jvms []examined) []Bug {
 		}
 	}
 	titles := map[string]string{}
-	for _, b := range known.Default().Bugs() {
+	for _, b := range catalogue.Bugs() {
 		titles[b.ID] = b.Title
 	}
 	of := map[string]*grown{}
 	var order []*grown
 	for _, x := range jvms {
+		mismatches := byFinding(x.outcome.GetMismatches())
 		for _, h := range triage.Triage(x.outcome) {
 			id, isKnown := h.ID, false
-			if labels := triage.KnownAs(known.Default(), h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
+			if labels := triage.KnownAs(catalogue, h.Signature, x.side.Recipe.GetJdk()); len(labels) > 0 {
 				id, isKnown = labels[0], true
 			}
 			b := of[id]
 			if b == nil {
-				b = &grown{Bug: Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title)}, harm: map[string]*harm{}}
+				bug := Bug{ID: id, Known: isKnown, Title: cmp.Or(titles[id], h.Title), signature: h.Signature}
+				b = &grown{Bug: bug, harm: map[string]*harm{}}
 				of[id], order = b, append(order, b)
 			}
-			b.add(x.outcome, h)
+			b.add(x.outcome, h.ID, mismatches[h.ID])
 		}
 	}
 	list := []Bug{}

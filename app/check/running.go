@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"misstep/agent"
-	"misstep/runner/jvm"
 	"misstep/runner/process"
 )
 
@@ -39,7 +38,7 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
+	c, began := startClock(), time.Now()
 	attached, err := e.Attach(ctx, r, pid, dir)
 	switch {
 	case err != nil && of.ended():
@@ -48,11 +47,14 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 		return nil, err
 	}
 	defer attached.Close()
+	c.end(PhaseAttach)
 	ended := of.await(ctx, o.For)
+	c.end(PhaseProgram)
 	ctx = context.WithoutCancel(ctx) // what it left is examined, whatever ended it
 	if !ended {
 		err = attached.Detach(ctx)
 		ended = of.ended()
+		c.end(PhaseDetach)
 	}
 	if err != nil && !ended {
 		return nil, fmt.Errorf("wait for the end of the agent in JVM %d: %w", pid, err)
@@ -61,16 +63,22 @@ func RunIn(ctx context.Context, o Options, pid int) (*Report, error) {
 	if err := p.collectErrorFile(of.flags, pid, dir); err != nil {
 		return nil, err
 	}
-	return inspect(ctx, e, dir, ended, time.Since(began))
+	found, err := examiner{e, o.Known}.inspect(ctx, dir, ended, time.Since(began))
+	if err != nil {
+		return nil, err
+	}
+	c.end(PhaseExamine)
+	found.Phases = c.phases
+	return found, nil
 }
 
 // inspect reports on the JVM that left something in a folder.
-func inspect(ctx context.Context, e *jvm.Executor, dir string, ended bool, wall time.Duration) (*Report, error) {
+func (x examiner) inspect(ctx context.Context, dir string, ended bool, wall time.Duration) (*Report, error) {
 	side, about, err := sideOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	one, err := examine(ctx, e, side, about, process.Result{ExitCode: -1, Wall: wall})
+	one, err := x.examine(ctx, side, about, process.Result{ExitCode: -1, Wall: wall})
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +124,8 @@ func find(pid int) (jvmProcess, error) {
 	}
 	for _, space := range []string{"mnt", "pid"} {
 		theirs, err1 := os.Readlink(of("ns/" + space))
-		own, err2 := os.Readlink("/proc/self/ns/" + space)
-		if err := errors.Join(err1, err2); err != nil {
+		own, erreport := os.Readlink("/proc/self/ns/" + space)
+		if err := errors.Join(err1, erreport); err != nil {
 			return none, fmt.Errorf("--pid: %w", err)
 		}
 		if theirs != own {
@@ -165,8 +173,8 @@ func find(pid int) (jvmProcess, error) {
 // optionsOf returns the options of a process's JVM: those of its command line and of the variables that JVMs take options from.
 func optionsOf(of func(name string) string) ([]string, error) {
 	line, err1 := os.ReadFile(of("cmdline"))
-	env, err2 := os.ReadFile(of("environ"))
-	if err := errors.Join(err1, err2); err != nil {
+	env, erreport := os.ReadFile(of("environ"))
+	if err := errors.Join(err1, erreport); err != nil {
 		return nil, fmt.Errorf("--pid: %w", err)
 	}
 	words := strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")

@@ -14,10 +14,11 @@ import (
 	"misstep/runner/guest"
 	"misstep/runner/jvm"
 	"misstep/runner/perturb"
+	"misstep/runner/scratch"
 )
 
 // Host makes the executor of real JVMs on this machine, with JDKs and workloads from the local catalogues, else from blobs.
-func Host(i local.Installation, blobs corpus.Store, scratch string) (*jvm.Executor, error) {
+func Host(i local.Installation, blobs corpus.Store, trials string) (*jvm.Executor, error) {
 	artefacts, err := i.Agent()
 	if err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func Host(i local.Installation, blobs corpus.Store, scratch string) (*jvm.Execut
 		Recording:  helper,
 		Profilers:  i.Profilers(),
 		Corpus:     blobs,
-		Scratch:    scratch,
+		Scratch:    trials,
 		PatchCache: i.PatchCache(),
 		Perturbers: Perturbers(),
 	}, nil
@@ -67,14 +68,14 @@ func Route(host *jvm.Executor, home, record string, logger *slog.Logger) (runner
 }
 
 // machines is the folder of the trials in virtual machines, below that of all trials.
-func machines(scratch string) string { return filepath.Join(scratch, "machines") }
+func machines(trials string) string { return filepath.Join(trials, "machines") }
 
 // Scratch makes a temporary folder that JVMs of another user can pass through; remove deletes it.
 func Scratch(pattern string) (dir string, remove func(), err error) {
 	if dir, err = os.MkdirTemp("", pattern); err != nil {
 		return "", nil, fmt.Errorf("make scratch folder: %w", err)
 	}
-	remove = func() { _ = os.RemoveAll(dir) }
+	remove = func() { _ = scratch.RemoveAll(dir) }
 	if err := os.Chmod(dir, 0o711); err != nil {
 		remove()
 		return "", nil, fmt.Errorf("make scratch folder: %w", err)

@@ -52,6 +52,7 @@ func NewRunner(ctx context.Context, i local.Installation, c RunnerConfig) (*runn
 	if err != nil {
 		return nil, err
 	}
+	executor.Logger = c.Logger
 	required := requirements(i, c, executor)
 	slots := c.Slots
 	if slots <= 0 {
@@ -111,5 +112,5 @@ func RunDuring(ctx context.Context, i local.Installation, c RunnerConfig, work f
 func reap(i local.Installation, e *jvm.Executor) error {
 	vm.Sweep()
 	tree.Sweep(i.TreeCache())
-	return errors.Join(e.Open(), scratch.Reap(machines(e.Scratch), process.DetectCgroups()), agent.Sweep(e.PatchCache))
+	return errors.Join(e.Open(), scratch.Reap(machines(e.Scratch), process.DetectCgroups(), e.Logger), agent.Sweep(e.PatchCache))
 }

@@ -33,7 +33,7 @@ func SweepWork(work string) error {
 		return fmt.Errorf("sweep %s: %w", work, err)
 	}
 	for _, e := range entries {
-		if e.Name() != WorkHome && e.Name() != WorkTrials {
+		if e.Name() != WorkHome && e.Name() != WorkTrials && !scratch.MovedUp(e.Name()) {
 			return fmt.Errorf("sweep %s: it holds %s, which no runner has made: remove what you know yourself", work, e.Name())
 		}
 	}
@@ -41,7 +41,7 @@ func SweepWork(work string) error {
 	vm.Sweep()
 	tree.Sweep(filepath.Join(work, WorkHome, "cache", "trees"))
 	for _, area := range []string{trials, machines(trials)} {
-		if err := scratch.Reap(area, groups); err != nil {
+		if err := scratch.Reap(area, groups, nil); err != nil {
 			return err
 		}
 		left, err := os.ReadDir(area)

@@ -22,7 +22,7 @@ func TestSweepWork(t *testing.T) {
 	require.NoError(t, os.MkdirAll(orphan, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(orphan, "file"), []byte("x"), 0o600))
 
-	area, err := scratch.Open(filepath.Join(t.TempDir(), "other"), process.Cgroups{})
+	area, err := scratch.Open(filepath.Join(t.TempDir(), "other"), process.Cgroups{}, nil)
 	require.NoError(t, err)
 	folder, err := area.New()
 	require.NoError(t, err)
@@ -38,6 +38,7 @@ func TestSweepWork(t *testing.T) {
 	require.FileExists(t, foreign)
 	require.NoError(t, os.Remove(foreign))
 
+	require.NoError(t, os.MkdirAll(filepath.Join(work, "removing-SOMEONE-1", "below"), 0o755)) // by another node, or interrupted
 	require.NoError(t, SweepWork(work))
 	require.NoDirExists(t, work)
 }

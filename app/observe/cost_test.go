@@ -16,6 +16,7 @@ import (
 
 	"misstep/app/observe"
 	"misstep/coordinator"
+	"misstep/coordinator/intake"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/memory"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -45,7 +46,7 @@ func benchmarkCall(b *testing.B, withMetrics, withTraces bool) {
 		b.Cleanup(stop)
 	}
 	var st store.Store = memory.New()
-	config, options := coordinator.Config{}, append(coordinator.ServerOptions(), observe.TraceServerOptions(st)...)
+	config, options := coordinator.Config{}, append(coordinator.ServerOptions(), observe.TraceServerOptions()...)
 	if withMetrics {
 		metrics := observe.NewCoordinator()
 		st, config.Metrics = metrics.Store(st), metrics
@@ -54,7 +55,7 @@ func benchmarkCall(b *testing.B, withMetrics, withTraces bool) {
 	config.Store = st
 	c := coordinator.New(config)
 	server := grpc.NewServer(options...)
-	c.Register(server)
+	c.Register(intake.Registrar(server, observe.TraceMessages(st)))
 	pipe := bufconn.Listen(1 << 20)
 	go func() { _ = server.Serve(pipe) }()
 	b.Cleanup(server.Stop)

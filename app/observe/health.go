@@ -22,11 +22,13 @@ const (
 // patience is the number of looks without an answer after which a server counts as not ready: a loaded store answers late.
 const patience = 3
 
-// Health adds grpc.health.v1.Health and server reflection to a gRPC server, whose other services are registered already. run looks
-// whether the server is ready until its context ends, the first time before Health returns, so that calls right after the start
-// find it ready. Afterwards each watcher is told that none of the services is serving. An error is believed at once, no answer in
-// time the third time.
-func Health(server *grpc.Server, states *health.Server, ready func(context.Context) error) (run func(context.Context)) {
+// Health adds grpc.health.v1.Health, through a registrar of its services, and server reflection to a gRPC server, whose other
+// services are registered already. run looks whether the server is ready until its context ends, the first time before Health
+// returns, so that calls right after the start find it ready. Afterwards each watcher is told that none of the services is serving.
+// An error is believed at once, no answer in time the third time.
+func Health(
+	server *grpc.Server, registrar grpc.ServiceRegistrar, states *health.Server, ready func(context.Context) error,
+) (run func(context.Context)) {
 	services := []string{""} // the server as a whole
 	for name := range server.GetServiceInfo() {
 		services = append(services, name)
@@ -41,7 +43,7 @@ func Health(server *grpc.Server, states *health.Server, ready func(context.Conte
 		first = healthpb.HealthCheckResponse_NOT_SERVING
 	}
 	set(first)
-	healthpb.RegisterHealthServer(server, states)
+	healthpb.RegisterHealthServer(registrar, states)
 	reflection.Register(server)
 	return func(ctx context.Context) {
 		defer states.Shutdown()

@@ -21,15 +21,21 @@ import (
 // submission keeps its span (trace_parent), leases carry it to runners, and an outcome carries the trial's span back, of which what
 // the coordinator does with the outcome is a child.
 
-// TraceServerOptions make the calls of a coordinator on a store spans, if this process exports traces.
-func TraceServerOptions(st store.Store) []grpc.ServerOption {
+// TraceServerOptions make the calls of a coordinator spans, if this process exports traces.
+func TraceServerOptions() []grpc.ServerOption {
 	if !tracing.Load() {
 		return nil
 	}
-	return []grpc.ServerOption{
-		grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithFilter(worthASpan))),
-		grpc.ChainUnaryInterceptor((&trialTraces{store: st}).intercept),
+	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(otelgrpc.WithFilter(worthASpan)))}
+}
+
+// TraceMessages returns what connects the traces of submissions and trials, which needs the messages of calls; nil if this process
+// does not export traces.
+func TraceMessages(st store.Store) grpc.UnaryServerInterceptor {
+	if !tracing.Load() {
+		return nil
 	}
+	return (&trialTraces{store: st}).intercept
 }
 
 // trialTraces connects the traces of submissions and trials.

@@ -42,7 +42,7 @@ func TestACoordinatorWithoutItsStoreIsNotReady(t *testing.T) {
 	c := coordinator.New(coordinator.Config{Store: metrics.Store(st), Metrics: metrics})
 	server := grpc.NewServer(metrics.ServerOptions()...)
 	c.Register(server)
-	run := observe.Health(server, health.NewServer(), c.CheckReadiness)
+	run := observe.Health(server, server, health.NewServer(), c.CheckReadiness)
 	metrics.Load(server, c.Load)
 	pipe := bufconn.Listen(1 << 16)
 	go func() { _ = server.Serve(pipe) }()

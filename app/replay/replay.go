@@ -113,19 +113,18 @@ func Run(ctx context.Context, i local.Installation, b *bundle.Bundle, o Options)
 			return nil, err
 		}
 		outcome, err := executor.Run(ctx, withSeed(b.Reproducer(), ready.Recipe, try), nil)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %s, of %d tries asked for", app.ErrInterrupted, result.SoFar(result.Finding), o.Tries)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("try %d: %w", try+1, err)
 		}
-		hit := result.Count(outcome, shown)
-		text := misstepv1.OutcomeName(outcome.GetKind())
-		if hit {
-			text = "reproduced"
-		}
+		hit, text := result.tried(outcome, shown)
 		if schedule != "" && scheduleOf(outcome.GetEvidence()) == schedule {
 			*result.SameSchedule++
 			text += ", by the same decisions as in the bundle's " + jvm.FileSchedule
 		}
-		o.Say("try %d of %d: %s", try+1, o.Tries, text)
+		o.Say("try %d of %d: %s; %d of %d so far", try+1, o.Tries, text, result.Hits, result.Tries)
 		if hit {
 			if err := recorder.hit(); err != nil {
 				return nil, err

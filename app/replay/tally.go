@@ -65,6 +65,27 @@ func (t *Tally) Count(outcome *misstepv1.Outcome, shown func(triage.Hit) bool) b
 	return hit
 }
 
+// tried is Count that also says in words whether the finding was shown: mismatches of others are none of it.
+func (t *Tally) tried(outcome *misstepv1.Outcome, shown func(triage.Hit) bool) (hit bool, text string) {
+	before := t.Tries
+	switch hit = t.Count(outcome, shown); {
+	case hit:
+		return true, "reproduced"
+	case t.Tries == before:
+		return false, "void, which proves nothing: " + cmp.Or(outcome.GetReason(), "nothing was compared")
+	}
+	return false, fmt.Sprintf("not reproduced (%s)", misstepv1.OutcomeName(outcome.GetKind()))
+}
+
+// SoFar says what tries showed of a finding before they were interrupted.
+func (t *Tally) SoFar(finding string) string {
+	if t.Tries == 0 {
+		return "no try had shown whether " + finding + " is there"
+	}
+	low, high := t.Interval()
+	return fmt.Sprintf("%s in %d of %d tries (95 %% interval %.2f–%.2f)", finding, t.Hits, t.Tries, low, high)
+}
+
 // AllVoid returns the error for a tally whose tries were all void.
 func (t *Tally) AllVoid() error {
 	return fmt.Errorf("no try proved anything: every one was void, the last as %s", cmp.Or(t.lastVoid, "nothing was compared"))

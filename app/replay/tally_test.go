@@ -131,3 +131,24 @@ func TestFindingsOfVersion0(t *testing.T) {
 	assert.True(t, is(hit("upcall loadClass")))
 	assert.False(t, is(hit("upcall <clinit>")))
 }
+
+// A try with mismatches of another finding is not called one that showed the finding.
+func TestATrySaysWhetherItShowedTheFinding(t *testing.T) {
+	outcome := sim.Mismatch("Bug")(&misstepv1.Recipe{}, rand.New(rand.NewPCG(1, 1)))
+	hit := triage.Triage(outcome)[0]
+	seen := Tally{Others: map[string]int{}}
+	assert.Equal(t, "no try had shown whether F1 is there", seen.SoFar("F1"))
+	is, text := seen.tried(outcome, Shows(&misstepv1.Finding{Id: hit.ID, Signature: hit.Signature}))
+	assert.True(t, is)
+	assert.Equal(t, "reproduced", text)
+	other := &misstepv1.Finding{Id: "F1", Signature: &misstepv1.Signature{Kind: signature.KindMismatch, Parts: []string{"other"}}}
+	is, text = seen.tried(outcome, Shows(other))
+	assert.False(t, is)
+	assert.Equal(t, "not reproduced (mismatches)", text)
+	is, text = seen.tried(&misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Reason: "gst-asgct compared nothing",
+	}, Shows(other))
+	assert.False(t, is)
+	assert.Equal(t, "void, which proves nothing: gst-asgct compared nothing", text)
+	assert.Equal(t, "F1 in 1 of 2 tries (95 % interval 0.09–0.91)", seen.SoFar("F1"))
+}

@@ -27,7 +27,8 @@ type Options struct {
 	Corpus     sharing.Location
 	Confidence float64 // of the verdicts, in (0.5, 1)
 	MaxTries   uint64  // of one reproducer on one build
-	Say        app.Say
+	// Tried takes what is known after each try: done of at most so many have ended.
+	Tried func(r Result, done, most uint64)
 	// Logger takes the warnings of virtual machines.
 	Logger *slog.Logger
 }
@@ -102,12 +103,15 @@ func (r *Result) fill(ctx context.Context, i local.Installation, o Options) erro
 			recipe.Seed += try + 1
 		}
 		outcome, err := executor.Run(ctx, recipe, nil)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %s, of at most %d tries", app.ErrInterrupted, tally.SoFar(r.Finding), tries)
+		}
 		if err != nil {
 			return fmt.Errorf("try %d: %w", try+1, err)
 		}
 		tally.Count(outcome, shown)
 		r.Now = judge.Count{Hits: uint64(tally.Hits), Tries: uint64(tally.Tries)} // not negative
-		o.Say("%s on %s: %d of %d tries, at most %d", r.Finding, r.JDK, tally.Hits, tally.Tries, tries)
+		o.Tried(*r, try+1, tries)
 	}
 	if tally.Tries == 0 {
 		return tally.AllVoid()

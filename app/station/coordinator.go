@@ -25,6 +25,7 @@ import (
 	"misstep/coordinator/campaign"
 	"misstep/coordinator/catalogue"
 	"misstep/coordinator/custody"
+	"misstep/coordinator/intake"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	"misstep/corpus"
@@ -141,7 +142,8 @@ func open(
 	blobs := overlay.New(kept.Store, extra...)
 	config.Trees = &catalogue.Trees{Kept: kept.Store, All: blobs}
 	config.Store, config.Known, config.Strategies = st, known.Default(), Strategies()
-	options := slices.Concat(coordinator.ServerOptions(), place.Options, observe.TraceServerOptions(st))
+	options := slices.Concat([]grpc.ServerOption{intake.ServerOption()}, coordinator.ServerOptions(), place.Options,
+		observe.TraceServerOptions())
 	metrics, observed := config.Metrics.(*observe.Coordinator)
 	if observed {
 		config.Store = metrics.Store(st)
@@ -167,8 +169,9 @@ func open(
 	}
 	server := grpc.NewServer(options...)
 	c := coordinator.New(config)
-	c.Register(server)
-	misstepv1.RegisterAccessServiceServer(server, people)
+	reading := intake.Registrar(server, observe.TraceMessages(st))
+	c.Register(reading)
+	misstepv1.RegisterAccessServiceServer(reading, people)
 	if err := c.Baseline(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
@@ -180,9 +183,9 @@ func open(
 	if guarded {
 		served = custody.NewService(served, custody.NewGuard(c.LeasesOf, blobs, time.Now), config.Receipts)
 	}
-	misstepv1.RegisterCorpusServiceServer(server, c.Discreet(served))
+	misstepv1.RegisterCorpusServiceServer(reading, c.Discreet(served))
 	serving := health.NewServer()
-	watchHealth := observe.Health(server, serving, c.CheckReadiness)
+	watchHealth := observe.Health(server, reading, serving, c.CheckReadiness)
 	if observed {
 		metrics.Load(server, c.Load)
 	}
@@ -240,8 +243,9 @@ func (c *Coordinator) PutKnownBugs(ctx context.Context, bugs []*misstepv1.KnownB
 	return r.GetWarnings(), err
 }
 
-// lastCalls is how long calls that have begun may go on when a coordinator stops.
-const lastCalls = 5 * time.Second
+// lastCalls is how long calls that have begun may go on when a coordinator stops. What comes after them takes less than two
+// seconds, so that it ends within five.
+const lastCalls = 3 * time.Second
 
 // Serve serves on a listener until the context ends, then closes the store. Clients are told at once that this coordinator does not
 // serve any more and go to another one, if there is one; calls that have begun are answered within lastCalls. Connections on which

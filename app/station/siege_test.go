@@ -38,7 +38,7 @@ const whoKey = "who"
 
 var roles = map[string]misstepv1.Role{
 	"admin": misstepv1.Role_ROLE_ADMIN, "hunter": misstepv1.Role_ROLE_HUNTER, "honest": misstepv1.Role_ROLE_RUNNER,
-	"hostile": misstepv1.Role_ROLE_RUNNER,
+	"hostile": misstepv1.Role_ROLE_RUNNER, "viewer": misstepv1.Role_ROLE_VIEWER, "triager": misstepv1.Role_ROLE_TRIAGER,
 }
 
 func believe(ctx context.Context) (*access.Caller, error) {

@@ -87,27 +87,40 @@ func Finished(s *misstepv1.CampaignStatus) (n uint64) {
 	return n
 }
 
-// Findings reads all findings that a request selects, page by page, and returns how many there are in the store. The request's page
-// is ignored.
+// Searched is how much was looked through for a list.
+type Searched struct {
+	// Total is the number of all findings in the store.
+	Total uint64
+	// JDKTrials counts the trials on the JDKs that the request selects; nil when it selects none, or the coordinator does not say.
+	JDKTrials *uint64
+}
+
+// Findings reads all findings that a request selects, page by page. The request's page is ignored.
 func Findings(
 	ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest,
-) (all []*misstepv1.Finding, total uint64, err error) {
+) (all []*misstepv1.Finding, in Searched, err error) {
 	err = pages(req, func(req *misstepv1.ListFindingsRequest) (string, error) {
 		page, err := st.ListFindings(ctx, req)
-		all, total = append(all, page.GetFindings()...), page.GetTotal()
-		return page.GetNextPageToken(), err
+		if err != nil {
+			return "", err
+		}
+		all, in = append(all, page.GetFindings()...), Searched{page.GetTotal(), page.JdkTrials}
+		return page.GetNextPageToken(), nil
 	})
-	return once(all, func(f *misstepv1.Finding) string { return f.GetProject() + " " + f.GetId() }), total, err
+	return once(all, func(f *misstepv1.Finding) string { return f.GetProject() + " " + f.GetId() }), in, err
 }
 
 // Bugs is Findings by bug.
-func Bugs(ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest) (all []*misstepv1.Bug, total uint64, err error) {
+func Bugs(ctx context.Context, st *Station, req *misstepv1.ListFindingsRequest) (all []*misstepv1.Bug, in Searched, err error) {
 	err = pages(req, func(req *misstepv1.ListFindingsRequest) (string, error) {
 		page, err := st.ListBugs(ctx, &misstepv1.ListBugsRequest{Findings: req})
-		all, total = append(all, page.GetBugs()...), page.GetTotal()
-		return page.GetNextPageToken(), err
+		if err != nil {
+			return "", err
+		}
+		all, in = append(all, page.GetBugs()...), Searched{page.GetTotal(), page.JdkTrials}
+		return page.GetNextPageToken(), nil
 	})
-	return once(all, (*misstepv1.Bug).GetId), total, err
+	return once(all, (*misstepv1.Bug).GetId), in, err
 }
 
 func pages(req *misstepv1.ListFindingsRequest, read func(*misstepv1.ListFindingsRequest) (next string, err error)) error {

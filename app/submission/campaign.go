@@ -23,11 +23,18 @@ import (
 func Load(ctx context.Context, i local.Installation, file string) (request *misstepv1.SubmitCampaignRequest, skipped []string,
 	err error,
 ) {
+	return LoadAs(ctx, i, file, func(*misstepv1.Campaign) {})
+}
+
+// LoadAs is Load of a campaign that is changed before its names are resolved.
+func LoadAs(ctx context.Context, i local.Installation, file string, change func(*misstepv1.Campaign)) (
+	request *misstepv1.SubmitCampaignRequest, skipped []string, err error,
+) {
 	text, err := read(file)
 	if err != nil {
 		return nil, nil, err
 	}
-	spec, err := parse(&i, text, file, Shared{})
+	spec, err := parse(&i, text, file, Shared{}, change)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,12 +82,15 @@ func read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// parse reads a campaign and checks it against what the catalogues have.
-func parse(i *local.Installation, text []byte, name string, shared Shared) (*misstepv1.Campaign, error) {
+// parse reads a campaign, changes it, and checks it against what the catalogues have.
+func parse(i *local.Installation, text []byte, name string, shared Shared, change func(*misstepv1.Campaign)) (
+	*misstepv1.Campaign, error,
+) {
 	document, err := campaign.Parse(text, name)
 	if err != nil {
 		return nil, err
 	}
+	change(document.Campaign)
 	names := campaign.Names{Presets: preset.Names(), Strategies: station.Strategies()}
 	if names.JDKs, names.Workloads, err = shared.names(i); err != nil {
 		return nil, err

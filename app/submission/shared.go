@@ -53,7 +53,7 @@ func LoadFor(ctx context.Context, i local.Installation, file string, shared Shar
 func Prepare(ctx context.Context, i *local.Installation, text []byte, name string, shared Shared) (
 	request *misstepv1.SubmitCampaignRequest, notes []string, err error,
 ) {
-	spec, err := parse(i, text, name, shared)
+	spec, err := parse(i, text, name, shared, func(*misstepv1.Campaign) {})
 	if err != nil {
 		return nil, nil, err
 	}

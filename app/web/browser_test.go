@@ -50,7 +50,10 @@ func TestInABrowser(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) { test.run(t, s.in(t), openTab(t, b, s)) })
 	}
 	t.Run("live", func(t *testing.T) { followChanges(t, s.in(t), openTab(t, b, s), openTab(t, b, s)) })
-	t.Run("login", func(t *testing.T) { logInAndOut(t, b) })
+	t.Run("login", func(t *testing.T) {
+		s, tokenOf := guarded(t)
+		logInAndOut(t, openTab(t, b, s), tokenOf)
+	})
 }
 
 // in is the scene for a part of its test.
@@ -272,9 +275,7 @@ func followChanges(t *testing.T, s *scene, tab, paused *browser.Tab) {
 	}
 }
 
-func logInAndOut(t *testing.T, b *browser.Browser) {
-	s, tokenOf := guarded(t)
-	tab := openTab(t, b, s)
+func logInAndOut(t *testing.T, tab *browser.Tab, tokenOf tokens) {
 	logIn := func(token string) int {
 		return tab.Follow(
 			chromedp.SendKeys(chromedp.CSS("input[name=token]"), token), chromedp.Click(chromedp.CSS(".login button")))

@@ -22,11 +22,12 @@ import (
 	"misstep/app/web"
 	"misstep/coordinator"
 	"misstep/coordinator/access"
+	"misstep/internal/testenv/browser"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// material is an authority with a coordinator's certificate.
-func material(t *testing.T) (*transport.Source, *x509.CertPool) {
+// material is an authority's certificates, and one of a coordinator.
+func material(t *testing.T) (*transport.Source, *x509.CertPool, *tls.Certificate) {
 	t.Helper()
 	dir := t.TempDir()
 	authority, err := pki.Init(t.Context(), dir, "test", 1000*time.Hour, time.Now)
@@ -44,7 +45,9 @@ func material(t *testing.T) (*transport.Source, *x509.CertPool) {
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM(text))
-	return source, pool
+	presented, err := source.ForBrowsers().GetCertificate(nil)
+	require.NoError(t, err)
+	return source, pool, presented
 }
 
 // byTLS serves a scene's pages again, over TLS.
@@ -64,7 +67,7 @@ func (s *scene) byTLS(source *transport.Source, pool *x509.CertPool, asks bool) 
 // Pages for other machines need TLS, and so their coordinator has it, too: its own connection to the server is no exception to who
 // may do what.
 func TestPagesOfACoordinatorWithTLS(t *testing.T) {
-	source, pool := material(t)
+	source, pool, _ := material(t)
 	t.Run("nobody is asked", func(t *testing.T) {
 		s := newSceneAt(t, station.Place{Dir: t.TempDir(), Options: source.ServerOptions(coordinator.Ping)})
 		s.run(2, usual()...)
@@ -103,13 +106,7 @@ func TestPagesOfACoordinatorWithTLS(t *testing.T) {
 		s := newSceneAt(t, station.Place{
 			Dir: dir, Accounts: station.Accounts{Ask: true}, Options: source.ServerOptions(coordinator.Ping),
 		}, func(o *web.Options) { o.Asks = true })
-		inner, err := url.Parse(s.site.URL)
-		require.NoError(t, err)
-		proxy := httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(inner)
-			r.Out.Host = r.In.Host
-		}})
-		t.Cleanup(proxy.Close)
+		proxy := s.behindProxy()
 		b := s.browser()
 		b.site = &httptest.Server{URL: proxy.URL}
 		b.client.Transport = proxy.Client().Transport
@@ -118,4 +115,65 @@ func TestPagesOfACoordinatorWithTLS(t *testing.T) {
 		require.Equal(t, "/findings", in.header.Get("Location"))
 		require.Equal(t, http.StatusOK, b.get("/findings").code)
 	})
+}
+
+// behindProxy serves a scene's pages by a proxy that ends TLS, with a certificate of its own if it is given none.
+func (s *scene) behindProxy(certificates ...tls.Certificate) *httptest.Server {
+	s.t.Helper()
+	inner, err := url.Parse(s.site.URL)
+	require.NoError(s.t, err)
+	proxy := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(inner)
+			r.Out.Host = r.In.Host
+		},
+	})
+	proxy.TLS, proxy.EnableHTTP2 = &tls.Config{Certificates: certificates, MinVersion: tls.VersionTLS12}, true
+	proxy.StartTLS()
+	s.t.Cleanup(proxy.Close)
+	return proxy
+}
+
+// What a Chromium makes of the same pages: it keeps the session's cookie, sends the forms, and follows the events over HTTP/2.
+func TestPagesOverTLSInABrowser(t *testing.T) {
+	source, pool, presented := material(t)
+	b := browser.Start(t, presented.Leaf)
+	ids, err := transport.ParseRunnerIDs([]string{transport.OwnIDs})
+	require.NoError(t, err)
+	secure := source.ServerOptions(coordinator.Ping)
+	asking := station.Accounts{Ask: true}
+	for _, c := range []struct {
+		name  string
+		place station.Place
+		proxy bool
+	}{
+		{"nobody is asked", station.Place{Options: secure}, false},
+		{"by a token", station.Place{Options: secure, Accounts: asking}, false},
+		{"by a token, runners by certificates", station.Place{
+			Options: secure, Accounts: asking, Access: access.Options{Authenticators: []access.Authenticator{source.Authenticator(ids)}},
+		}, false},
+		{"behind a proxy that ends TLS, nobody is asked", station.Place{Options: secure}, true},
+		{"behind a proxy that ends TLS, by a token", station.Place{Options: secure, Accounts: asking}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.place.Dir = t.TempDir()
+			s := newSceneAt(t, c.place, func(o *web.Options) { o.Asks = c.place.Accounts.Ask })
+			seen := s
+			if c.proxy {
+				one := *s
+				one.site, seen = s.behindProxy(*presented), &one
+			} else {
+				seen = s.byTLS(source, pool, c.place.Accounts.Ask)
+			}
+			tab := openTab(t, b, seen)
+			if c.place.Accounts.Ask {
+				logInAndOut(t, tab, tokensIn(t, c.place.Dir))
+				return
+			}
+			require.Equal(t, http.StatusOK, tab.Visit("/findings"))
+			require.True(t, browser.Eval[bool](tab, "window.isSecureContext"))
+			followChanges(t, seen, tab, openTab(t, b, seen))
+		})
+	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"misstep/app/observe"
 	"misstep/coordinator"
+	"misstep/coordinator/intake"
 	"misstep/coordinator/store/stores"
 	"misstep/runner/sim/fleet"
 )
@@ -48,7 +49,7 @@ func serve(ctx context.Context, s settings) (ready, func() usage, func(), error)
 	}
 	config := coordinator.Config{Store: st, Shared: stores.Shared(s.Store), Logger: logger}
 	options := append(coordinator.ServerOptions(), grpc.Creds(credentials.NewTLS(tls)))
-	options = append(options, observe.TraceServerOptions(st)...)
+	options = append(options, observe.TraceServerOptions()...)
 	if s.Observed != observedNothing {
 		metrics := observe.NewCoordinator()
 		config.Store, config.Metrics = metrics.Store(st), metrics
@@ -56,7 +57,7 @@ func serve(ctx context.Context, s settings) (ready, func() usage, func(), error)
 	}
 	c := coordinator.New(config)
 	server := grpc.NewServer(options...)
-	c.Register(server)
+	c.Register(intake.Registrar(server, observe.TraceMessages(st)))
 	stopProfile, err := profile(s.Profile)
 	if err != nil {
 		return fail(err)

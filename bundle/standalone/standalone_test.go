@@ -137,7 +137,7 @@ func write(t *testing.T, f *misstepv1.Finding, flags ...string) string {
 
 func run(t *testing.T, dir string, arguments ...string) (int, string) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), filepath.Join(dir, "run.sh"), arguments...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "bash", append([]string{filepath.Join(dir, "run.sh")}, arguments...)...).CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), string(output)
 	}

@@ -33,10 +33,15 @@ func (c *findingsAudit) Run(ctx context.Context, e *env) error {
 		fmt.Fprintln(e.stdout, auditLine(r))
 		renderMissing(e.stdout, r)
 	}
-	if err == nil && len(r.Missing) > 0 {
-		err = &exitError{code: exitFound}
+	switch {
+	case err != nil:
+		return err
+	case len(r.Missing) > 0:
+		return &exitError{code: exitFound}
+	case !r.Complete():
+		return &exitError{code: exitVoid}
 	}
-	return err
+	return nil
 }
 
 // auditLine is the result in a line.
@@ -57,6 +62,12 @@ func auditLine(r *audit.Report) string {
 	if r.WithoutEvidence > 0 {
 		line += fmt.Sprintf("; %s with mismatches without evidence", plural(r.WithoutEvidence, "trial"))
 	}
+	if r.Damaged > 0 {
+		line += fmt.Sprintf("; %s could not be read", plural(r.Damaged, "line"))
+	}
+	if r.LeftOut > 0 {
+		line += fmt.Sprintf("; %d signatures had no room in their outcomes", r.LeftOut)
+	}
 	return line
 }
 
@@ -73,11 +84,5 @@ func renderMissing(w io.Writer, r *audit.Report) {
 	for _, check := range slices.Sorted(maps.Keys(r.Unrecorded)) {
 		fmt.Fprintf(w, "%s: %d mismatches were counted and not recorded (limits.mismatches bounds the records of a trial)\n", check,
 			r.Unrecorded[check])
-	}
-	if r.Damaged > 0 {
-		fmt.Fprintf(w, "%s of evidence could not be read\n", plural(r.Damaged, "line"))
-	}
-	if r.LeftOut > 0 {
-		fmt.Fprintf(w, "%d signatures had no room in their outcomes\n", r.LeftOut)
 	}
 }

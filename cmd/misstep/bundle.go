@@ -124,7 +124,11 @@ func (c *bundleShow) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.stdout.Write(text)
+	to := e.stdout
+	if c.File != "README.md" { // which is for people; the others are also for programs
+		to = contents(e.stdout)
+	}
+	_, err = to.Write(text)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"misstep/app/catalogues"
+	"misstep/app/compared"
 	"misstep/app/station"
 	"misstep/app/submission"
 	"misstep/coordinator/store/stores"
@@ -159,6 +160,12 @@ func (c *campaignShow) Run(ctx context.Context, e *env) error {
 		return e.json(response.GetCampaign())
 	}
 	renderCampaign(e.stdout, response.GetCampaign())
+	rows := compared.OfCampaign(response.GetCampaign())
+	renderCompared(e.stdout, rows)
+	renderDoubts(e.stdout, rows, "the table has all")
+	if upTo := compared.UpTo(rows); upTo != "" && len(response.GetCampaign().GetFindingIds()) == 0 {
+		fmt.Fprintln(e.stdout, upTo)
+	}
 	return nil
 }
 

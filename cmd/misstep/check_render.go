@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"misstep/app/check"
+	"misstep/app/compared"
 )
 
 // screenBugs is the number of bugs that a screen shows.
@@ -31,6 +32,9 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 	for _, line := range wrap(head, "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
 	}
+	if len(r.Phases) > 0 {
+		fmt.Fprintln(w, "phases: "+phases(r.Phases))
+	}
 	renderJVMs(w, r.JVMs)
 	renderVerdicts(w, r.Checks)
 	for _, p := range r.Profiles {
@@ -41,6 +45,11 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 		}
 	}
 	renderSpoiling(w, r)
+	for _, b := range r.Bounds {
+		for _, line := range wrap(b.String(), "limit: ", "       ", width) {
+			fmt.Fprintln(w, line)
+		}
+	}
 	for _, b := range r.Bundles {
 		fmt.Fprintln(w, b)
 	}
@@ -49,18 +58,33 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 			fmt.Fprintln(w, line)
 		}
 	}
-	verdict := "no mismatch: in what was checked, the walkers gave the program's stacks"
-	switch {
-	case !r.Proved():
-		verdict = "void, nothing is proved: " + r.Reason
-	case r.New():
-		verdict = "there are findings that are no known bugs" + hint
-	case r.Found():
-		verdict = "all findings are known bugs"
-	}
-	for _, line := range wrap(verdict, "misstep: ", "         ", width) {
+	renderCompared(w, r.Compared)
+	renderDoubts(w, r.Compared, "--json has all")
+	for _, line := range wrap(verdict(r, hint), "misstep: ", "         ", width) {
 		fmt.Fprintln(w, line)
 	}
+}
+
+// verdict is what a report comes to. Walkers are right only in what was compared, and that is said with them.
+func verdict(r *check.Report, hint string) string {
+	doubted := len(compared.Doubts(r.Compared)) > 0
+	text := "no mismatch: in what was checked, the walkers gave the program's stacks"
+	switch {
+	case !r.Proved():
+		return "void, nothing is proved: " + r.Reason
+	case r.New():
+		return "there are findings that are no known bugs" + hint
+	case r.Found() && doubted:
+		return "all findings are known bugs; of what was not compared, nothing is known"
+	case r.Found():
+		return "all findings are known bugs"
+	case doubted:
+		text = "no mismatch in what was compared; of the rest nothing is known"
+	}
+	if upTo := compared.UpTo(r.Compared); upTo != "" {
+		text += "; " + upTo
+	}
+	return text
 }
 
 // renderVerdicts prints a line for each check, unless nothing at all was checked.
@@ -184,6 +208,9 @@ func ended(r *check.Report) string {
 	case r.ExitCode < 0:
 		how = "exit code unknown"
 	}
+	if r.Stopped {
+		how = "stopped when its time was over (" + how + ")"
+	}
 	if slices.Contains([]string{"crash", "hang"}, r.Outcome) {
 		how += ", " + r.Outcome + ": " + r.Reason
 	}
@@ -199,6 +226,15 @@ func ended(r *check.Report) string {
 	}
 	return fmt.Sprintf("%s; with the agent: wall %v, cpu %v, peak memory %s", how, r.Wall.Round(time.Millisecond),
 		r.CPU.Round(time.Millisecond), memory)
+}
+
+// phases says where the time went.
+func phases(list []check.Phase) string {
+	var texts []string
+	for _, p := range list {
+		texts = append(texts, fmt.Sprintf("%s %.1fs", p.Name, p.Time.Seconds()))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // shareOfSamples shows a share in percent, small ones as such.

@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"misstep/app/check"
+	"misstep/app/compared"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 // Who meets something new reads how to get at its stacks, and a long class path does not fill the screen.
@@ -56,4 +59,27 @@ func TestHowAProgramEnded(t *testing.T) {
 	} {
 		assert.Equal(t, want, ended(&r))
 	}
+}
+
+// That the walkers are right is never said alone where much was lost, and always with what could have been missed.
+func TestNoMismatchIsNotSaidAlone(t *testing.T) {
+	of := func(lost uint64) *check.Report {
+		return &check.Report{Outcome: "clean", Compared: compared.Of("JDK 25", "none", []*misstepv1.CheckCount{
+			{Check: "asgct-shadow", Total: 1000, Match: 1000 - lost, Unwalkable: map[int32]uint64{-5: lost}},
+		}, nil)}
+	}
+	assert.Equal(t, "no mismatch: in what was checked, the walkers gave the program's stacks; with 95 % confidence at most 0.37 % of "+
+		"what is compared is wrong (asgct-shadow on JDK 25, which compared least: 1000)", verdict(of(0), ""))
+	r := of(420)
+	assert.Equal(t, "no mismatch in what was compared; of the rest nothing is known; with 95 % confidence at most 0.63 % of "+
+		"what is compared is wrong (asgct-shadow on JDK 25, which compared least: 580)", verdict(r, ""))
+	var b bytes.Buffer
+	renderCheck(&b, r, "")
+	lost := strings.Index(b.String(), "AsyncGetCallTrace on JDK 25 lost 42% of its stacks (asgct-shadow): 1000 asked, 580 compared")
+	require.Positive(t, lost)
+	assert.Less(t, lost, strings.Index(b.String(), "misstep: no mismatch"))
+	r.Bugs = []check.Bug{{ID: "JDK-1", Known: true}}
+	assert.Equal(t, "all findings are known bugs; of what was not compared, nothing is known", verdict(r, ""))
+	r.Outcome, r.Reason = "void", "it was short"
+	assert.Equal(t, "void, nothing is proved: it was short", verdict(r, ""))
 }

@@ -108,7 +108,7 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 		}
 	}
 	fmt.Fprintln(e.stdout)
-	renderOutcome(e.stdout, bundles.Example(f), nil)
+	renderOutcome(e.stdout, nil, bundles.Example(f), nil)
 	recipe, err := misstepv1.CanonicalRecipe(f.GetExampleRecipe())
 	if err != nil {
 		return err

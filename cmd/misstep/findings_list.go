@@ -58,7 +58,7 @@ func (c *findingsList) Run(ctx context.Context, e *env) error {
 	if by == byBug {
 		return c.bugs(ctx, e, st, bundles)
 	}
-	findings, total, err := station.Findings(ctx, st, c.request())
+	findings, in, err := station.Findings(ctx, st, c.request())
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,12 @@ func (c *findingsList) Run(ctx context.Context, e *env) error {
 	if len(findings) > 0 {
 		renderFindings(e.stdout, findings, bundles, c.Sort)
 	}
-	c.sumUp(e, len(findings), total, "", bundles)
+	c.sumUp(e, len(findings), in, "", bundles)
 	return nil
 }
 
 func (c *findingsList) bugs(ctx context.Context, e *env, st *station.Station, bundles map[string]string) error {
-	bugs, total, err := station.Bugs(ctx, st, c.request())
+	bugs, in, err := station.Bugs(ctx, st, c.request())
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *findingsList) bugs(ctx context.Context, e *env, st *station.Station, bu
 	for _, b := range bugs {
 		findings += len(b.GetFindingIds())
 	}
-	c.sumUp(e, findings, total, plural(len(bugs), "bug")+", ", bundles)
+	c.sumUp(e, findings, in, plural(len(bugs), "bug")+", ", bundles)
 	return nil
 }
 
@@ -132,19 +132,33 @@ func (c *findingsList) request() *misstepv1.ListFindingsRequest {
 }
 
 // sumUp prints how much of the store was listed, and where to look next.
-func (c *findingsList) sumUp(e *env, listed int, total uint64, bugs string, bundles map[string]string) {
-	switch {
-	case total == 0:
-		fmt.Fprintln(e.stdout, "no findings")
-		return
-	case listed == 0:
-		fmt.Fprintf(e.stdout, "none of %s matches\n", plural(int(total), "finding"))
+func (c *findingsList) sumUp(e *env, listed int, in station.Searched, bugs string, bundles map[string]string) {
+	if listed == 0 {
+		fmt.Fprintln(e.stdout, c.nothing(in))
 		return
 	}
-	fmt.Fprintf(e.stdout, "\n%s%d of %s\n", bugs, listed, plural(int(total), "finding"))
+	fmt.Fprintf(e.stdout, "\n%s%d of %s\n", bugs, listed, plural(int(in.Total), "finding"))
 	if len(bundles) > 0 {
 		fmt.Fprintf(e.stdout, "bundles are in %s\n", shortPath(hunt.BundlesPath(c.Dir)))
 	}
+}
+
+// nothing says why no finding was listed: a JDK on which no trial proved anything is not one without findings.
+func (c *findingsList) nothing(in station.Searched) string {
+	where := ""
+	if c.Campaign != "" {
+		where = " of this campaign"
+	}
+	switch {
+	case in.JDKTrials != nil && *in.JDKTrials == 0:
+		return fmt.Sprintf("no trial%s proved anything on %s: nothing is known about it", where, c.JDK)
+	case in.Total == 0:
+		return "no findings"
+	case in.JDKTrials != nil:
+		return fmt.Sprintf("none of %s matches; %s%s on %s proved something", plural(int(in.Total), "finding"),
+			plural(int(*in.JDKTrials), "trial"), where, c.JDK)
+	}
+	return fmt.Sprintf("none of %s matches", plural(int(in.Total), "finding"))
 }
 
 // plural is a count with its noun.

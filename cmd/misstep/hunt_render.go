@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/app/compared"
 	"misstep/app/hunt"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -18,6 +19,8 @@ func renderHunt(w io.Writer, r *hunt.Result) {
 	width, height := sizeOf(w)
 	var head bytes.Buffer
 	renderCampaign(&head, r.Campaign)
+	renderDoubts(&head, compared.OfCampaign(r.Campaign),
+		fmt.Sprintf("misstep campaign show %s --dir %s", r.Campaign.GetId(), shellWord(shortPath(r.Dir))))
 	if r.Audit != nil && r.Audit.Trials+r.Audit.WithoutEvidence > 0 {
 		fmt.Fprintln(&head, auditLine(r.Audit))
 	}
@@ -34,7 +37,11 @@ func huntLines(r *hunt.Result, width, height int) []string {
 	list := "list them with: misstep findings list --dir " + shellWord(shortPath(r.Dir))
 	look := "look at them in a browser: misstep web --dir " + shellWord(shortPath(r.Dir))
 	if len(r.Bugs) == 0 {
-		return []string{"no findings"}
+		text := "no findings"
+		if upTo := compared.UpTo(compared.OfCampaign(r.Campaign)); upTo != "" {
+			text += "; " + upTo
+		}
+		return wrap(text, "", "", width)
 	}
 	foot := []string{""}
 	for _, b := range r.Bugs {

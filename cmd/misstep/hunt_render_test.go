@@ -140,3 +140,23 @@ func TestNothingIsLeftAtTheEnd(t *testing.T) {
 		assert.Equal(t, c.want, fmt.Sprintf("%d %% %s", wholePercent(left), eta(when)), "%+v", c)
 	}
 }
+
+// A hunt reports which walker hardly anything was compared, on which JDK, before it says what it found, or by what it bounds it.
+func TestAHuntTellsWhatWasNotCompared(t *testing.T) {
+	on := func(jdk string, match uint64) *misstepv1.ComparedOn {
+		return &misstepv1.ComparedOn{Jdk: jdk, Profiler: "async-profiler,1ms,cstack=vm", Checks: []*misstepv1.CheckCount{
+			{Check: "profiler-shadow", Total: 4795, Match: match, Unwalkable: map[int32]uint64{-1: 4795 - match}},
+		}}
+	}
+	r := found(0, 0)
+	r.Campaign.Compared = []*misstepv1.ComparedOn{on("jdk28", 1), on("jdk17", 4795)}
+	t.Setenv("COLUMNS", "80")
+	var b bytes.Buffer
+	renderHunt(&b, r)
+	text := strings.Join(strings.Fields(b.String()), " ")
+	doubt := strings.Index(text, "async-profiler,cstack=vm on jdk28 hardly gave anything to compare (profiler-shadow): 4795 asked")
+	require.Positive(t, doubt, text)
+	assert.Less(t, doubt, strings.Index(text, "no findings; with 95 % confidence at most 98 % of what is compared is wrong"))
+	assert.NotContains(t, text, "jdk17 hardly")
+	assert.NotContains(t, text, "jdk17 lost")
+}

@@ -34,6 +34,7 @@ type cli struct {
 	Outcome     outcomeCommand     `cmd:"" help:"Report what the agent found in a JVM to which it was given by hand."`
 	Replay      replayCommand      `cmd:"" help:"Repeat a finding from its bundle and report how many tries showed it."`
 	Retest      retestCommand      `cmd:"" help:"Repeat findings on other JDK builds: fixed, still there, or at another rate."`
+	Compare     compareCommand     `cmd:"" help:"Compare two builds of a JDK or of a profiler by trials in turn: better, worse, the same, undecided."`
 	Campaign    campaignCommand    `cmd:"" help:"Submit, list, show and stop campaigns."`
 	Schedule    scheduleCommand    `cmd:"" help:"List, pause and remove schedules, which submit campaigns again and again."`
 	Findings    findingsCommand    `cmd:"" help:"List and show findings, and write their bundles."`
@@ -81,8 +82,10 @@ type cli struct {
 
 // run parses and executes one command line and returns the exit code. Output that could not be written is no success.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := &output{Writer: stdout}
-	code := dispatch(ctx, args, out, stderr)
+	out, messages := &output{Writer: stdout}, &output{Writer: stderr}
+	code := dispatch(ctx, args, out, messages)
+	out.end()
+	messages.end()
 	if out.failed == nil || code == exitFailed {
 		return code
 	}

@@ -41,10 +41,13 @@ var jsonValues = []struct{ command, value string }{
 	{"campaign stop", "[CampaignStatus](#campaignstatus)"},
 	{"campaign submit", "`{campaign_id}`"},
 	{"campaign trials", "list of [Trial](#trial)"},
-	{"check", "on stderr, `{command, pid, jdk: {home, feature, version}, exit_code, signal, wall, cpu, max_rss, max_rss_bound, " +
-		"instrumented, failed, outcome, reason, checks, profiles, bugs, jvms, bundles, notes}`: times in nanoseconds; `checks` of `{check, total, match, mismatch, tolerated, unwalkable, void}`, `profiles` of `{check, walker, samples, " +
-		"wrong, cut_off, lost}`, `bugs` of `{id, known, title, findings, checks, kinds, count, wrong, cut_off}`, `bundles` of `{finding, file, bytes}`; shares from 0 to 1"},
+	{"check", "on stderr, `{command, pid, jdk: {home, feature, version}, exit_code, signal, stopped, wall, cpu, max_rss, max_rss_bound, " +
+		"instrumented, failed, outcome, reason, checks, profiles, compared, bugs, bounds, jvms, bundles, phases, notes}`: times in nanoseconds; `checks` of `{check, total, match, mismatch, tolerated, unwalkable, void}`, `profiles` of `{check, walker, samples, " +
+		"wrong, cut_off, lost}`, `bugs` of `{id, known, title, findings, checks, kinds, count, wrong, cut_off}`, `bundles` of `{finding, bug, file, bytes}`, `bounds` of `{name, walker, check, limit, count, samples, low, high, state}`, `phases` of `{name, time}`; shares from 0 to 1"},
 	{"checks", "`{checks, rules, reasons, kinds, codes}`, and the counts when they were asked for"},
+	{"compare", "`{campaign, builds: [{jdk, version, digest, profiler, profilers}], started, elapsed, pairs, unfinished, failed, void, why_void, recipes, " +
+		"left_out, options: {margin, level, pair_time}, bugs, walkers, trials, tested, overall, dir}`: times in nanoseconds; `bugs`, `walkers` and `trials` of " +
+		"`{of, what, walker, title, known, pairs, shares, trials, ratio, low, high, p, adjusted, verdict, needed, time, bound}`; two values are those before and after"},
 	{"corpus gc", "`{kept, spared, removed, bytes, deleted}`"},
 	{"corpus list", "`[{finding, bundle, size, signature}]`"},
 	{"corpus pull", "`{sent, present, refused: {bundle: reason}, blobs, bytes}`"},

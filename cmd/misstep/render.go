@@ -11,8 +11,10 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
+	"misstep/app/compared"
 	"misstep/app/executors"
 	"misstep/app/station"
+	"misstep/bundle"
 	"misstep/coordinator/access"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
@@ -42,9 +44,17 @@ func renderChecks(w io.Writer, checks []*misstepv1.CheckCount, signals *misstepv
 	}
 }
 
-// renderOutcome prints one outcome as text. knownAs labels mismatches that are known bugs; nil labels none.
-func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
+// renderOutcome prints one outcome as text, and of which walkers little is known unless the recipe is nil. knownAs labels
+// mismatches that are known bugs; nil labels none.
+func renderOutcome(w io.Writer, r *misstepv1.Recipe, o *misstepv1.Outcome, knownAs func(*misstepv1.Mismatch) string) {
+	var rows []compared.Row
+	if r != nil {
+		rows = compared.OfOutcome(r.GetJdk().GetName(), r.GetProfiler(), o)
+	}
 	fmt.Fprintf(w, "outcome: %s", misstepv1.OutcomeName(o.GetKind()))
+	if o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN && len(compared.Doubts(rows)) > 0 {
+		fmt.Fprint(w, " in what was compared, of the rest nothing is known")
+	}
 	if len(o.GetMismatches()) > 0 {
 		fmt.Fprintf(w, " (%s)", mismatchSummary(o, knownAs))
 	} else if o.GetReason() != "" {
@@ -60,6 +70,11 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 		fmt.Fprintln(w, "nothing was checked: the recipe has no checks, or the JVM ended before any (misstep checks lists them)")
 	}
 	renderChecks(w, o.GetChecks(), o.GetSignals())
+	renderCompared(w, rows)
+	renderDoubts(w, rows, "--json has the counts of all")
+	if upTo := compared.UpTo(rows); upTo != "" && o.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN {
+		fmt.Fprintln(w, upTo)
+	}
 	renderPerturbation(w, o.GetPerturbation())
 	const maxShown = 5 // mismatches in full; the JSON form has all
 	for i, m := range o.GetMismatches() {
@@ -90,8 +105,7 @@ func renderOutcome(w io.Writer, o *misstepv1.Outcome, knownAs func(*misstepv1.Mi
 	}
 }
 
-// renderMismatch prints both stacks side by side, the first difference marked. The stacks are aligned at the bottom, except that a
-// truncated suspect, which lacks its bottom, is aligned at the top.
+// renderMismatch prints both stacks side by side, aligned by method, the first difference marked.
 func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	if f := m.GetRecordingFault(); f != nil {
 		renderFault(w, m, f)
@@ -101,36 +115,7 @@ func renderMismatch(w io.Writer, m *misstepv1.Mismatch) {
 	if f := m.GetDeoptimisedCaller(); f != nil {
 		fmt.Fprintf(w, "deoptimised caller: %s.%s\n", f.GetClassName(), f.GetMethod())
 	}
-	left, right := m.GetReference().Shown(), m.GetSuspect().Shown()
-	depth := max(len(left), len(right))
-	leftShift, rightShift := depth-len(left), depth-len(right) // empty rows above each stack
-	if m.GetKind() == "truncated" {
-		leftShift, rightShift = 0, 0
-	}
-	divergence := leftShift + len(left) - 1 - int(m.GetDivergence())
-	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
-	rows := [][3]string{{
-		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), m.GetReference().Depth()),
-		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
-	}}
-	skipped := false
-	for row := range depth {
-		near := row < 15 || row > depth-10 || row > divergence-5 && row < divergence+5
-		if depth > 50 && !near {
-			if !skipped {
-				rows = append(rows, [3]string{"", "…", "…"})
-			}
-			skipped = true
-			continue
-		}
-		skipped = false
-		mark := ""
-		if row == divergence {
-			mark = "=>"
-		}
-		rows = append(rows, [3]string{mark, frameAt(m.GetReference(), row-leftShift), frameAt(m.GetSuspect(), row-rightShift)})
-	}
-	renderTraces(w, rows)
+	renderTraces(w, besides(m))
 	if len(m.GetStack()) == 0 {
 		return
 	}
@@ -185,20 +170,31 @@ func cutFront(text string, width int) string {
 	return text
 }
 
-// frameAt names a frame; a shadow has no bytecode indices.
-func frameAt(t *misstepv1.Trace, index int) string {
-	frames := t.Shown()
-	if index < 0 || index >= len(frames) {
-		return "-"
+// besides returns marks and frames of both stacks of a mismatch, with their titles. An arrow marks the first row in which they
+// differ; where the reference is a shadow, the first frame that the suspect lacks. Further rows have < and > for frames of one
+// stack only, and ! for the same method at another place.
+func besides(m *misstepv1.Mismatch) [][3]string {
+	suspect := strings.TrimSpace(m.GetSuspect().GetSource() + " " + m.GetSuspect().GetSampler())
+	rows := [][3]string{{
+		"", fmt.Sprintf("%s (%d frames)", m.GetReference().GetSource(), m.GetReference().Depth()),
+		fmt.Sprintf("%s (%d)", suspect, m.GetSuspect().GetNumFrames()),
+	}}
+	_, aligned := bundle.Rows(m.GetReference(), m.GetSuspect())
+	parts := slices.IndexFunc(aligned, func(r bundle.Row) bool { return r.Mark != ' ' })
+	if m.GetReference().GetSource() == "shadow" { // it has no frames of methods that are not instrumented
+		lacking := slices.IndexFunc(aligned, func(r bundle.Row) bool { return r.Mark == '<' })
+		if lacking >= 0 {
+			parts = lacking
+		}
 	}
-	f := frames[index]
-	if f.GetClassName() == "" { // a gap
-		return f.GetMethod()
+	for i, r := range aligned {
+		mark := strings.TrimSpace(string(r.Mark))
+		if i == parts {
+			mark = "=>"
+		}
+		rows = append(rows, [3]string{mark, orDash(r.Left), orDash(r.Right)})
 	}
-	if t.GetSource() == "shadow" {
-		return f.GetClassName() + "." + f.GetMethod()
-	}
-	return fmt.Sprintf("%s.%s@%d", f.GetClassName(), f.GetMethod(), f.GetBci())
+	return rows
 }
 
 // renderCampaign prints how far a campaign has come.
@@ -222,6 +218,7 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 	fmt.Fprintf(w, "trials: %d done, %d running, %d queued; %s\n", station.Finished(s), s.GetRunning(), s.GetQueued(),
 		strings.Join(parts, ", "))
+	renderUnfinished(w, s)
 	renderRepetitions(w, s.GetRepetitions())
 	renderUnproved(w, s)
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
@@ -232,6 +229,16 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 		fmt.Fprintln(w, "waits: "+plain(why))
 	}
 	renderChecks(w, s.GetChecks(), s.GetSignals())
+}
+
+// renderUnfinished prints how many trials were cancelled.
+func renderUnfinished(w io.Writer, s *misstepv1.CampaignStatus) {
+	if n := s.GetCancelled() - s.GetUnfinished(); n > 0 {
+		fmt.Fprintf(w, "cancelled before they began: %s\n", plural(int(n), "trial"))
+	}
+	if n := s.GetUnfinished(); n > 0 {
+		fmt.Fprintf(w, "cancelled while they ran: %s, of which nothing is known\n", plural(int(n), "trial"))
+	}
 }
 
 // renderRepetitions prints how much was run once more elsewhere.
@@ -323,10 +330,10 @@ func renderStderr(w io.Writer, text string) {
 	}
 }
 
-// printable replaces control characters, which any program may write, before they reach a terminal.
+// printable replaces by ? what a terminal would obey (see output), which any program may write, in a line whose width counts.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r == 0x7f {
+		if obeyed(r) || r == '\n' {
 			return '?'
 		}
 		return r

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"misstep/app/compared"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -39,7 +40,7 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 		return map[string]string{"truncated": "JDK-8303444"}[m.GetKind()]
 	}
 	var b bytes.Buffer
-	renderOutcome(&b, o, known)
+	renderOutcome(&b, nil, o, known)
 	assert.Contains(t, b.String(), "outcome: mismatches (8 of 4 kinds, 1 of the kinds known as JDK-8303444)\n")
 	assert.Equal(t, 1, strings.Count(b.String(), "\nknown as JDK-8303444\n"))
 	assert.Equal(t, "8 of 4 kinds", mismatchSummary(o, nil))
@@ -53,11 +54,11 @@ func TestOutcomeWithoutChecksSaysSo(t *testing.T) {
 	const nothing = "nothing was checked"
 	o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN}
 	var b bytes.Buffer
-	renderOutcome(&b, o, nil)
+	renderOutcome(&b, nil, o, nil)
 	assert.Contains(t, b.String(), nothing)
 	b.Reset()
 	o.Checks = []*misstepv1.CheckCount{{Check: "liveness", Total: 1, Match: 1}}
-	renderOutcome(&b, o, nil)
+	renderOutcome(&b, nil, o, nil)
 	assert.NotContains(t, b.String(), nothing)
 }
 
@@ -93,10 +94,12 @@ func TestTracesFitIntoTheTerminal(t *testing.T) {
 	var b bytes.Buffer
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("shadow", "A", 0), Suspect: trace("jfr", long+"B", 7)})
 	assert.Contains(t, b.String(),
-		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                …ackage.package.package.package.B.m@7\n")
+		"\n    shadow (1 frames)  jfr (1)\n=>  A.m                -\n"+
+			">   -                  …ckage.package.package.package.B.m @7\n")
 	b.Reset()
 	renderMismatch(&b, &misstepv1.Mismatch{Reference: trace("gst", long+"é", 2), Suspect: trace("asgct", long+"B", 7)})
-	assert.Contains(t, b.String(), "\n=>  …kage.package.package.é.m@2  …kage.package.package.B.m@7\n")
+	assert.Contains(t, b.String(), "\n=>  …age.package.package.é.m @2  -\n"+
+		">   -                            …age.package.package.B.m @7\n")
 	for line := range strings.Lines(b.String()) {
 		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 60)
 	}
@@ -108,4 +111,68 @@ func TestStderrOfAFailedWorkload(t *testing.T) {
 	assert.Empty(t, b.String())
 	renderStderr(&b, "no such configuration: \x1b[2Jfast\nusage\n")
 	assert.Equal(t, "\nthe workload's stderr ends with:\n  no such configuration: ?[2Jfast\n  usage\n", b.String())
+}
+
+// A clean outcome of which hardly anything was compared is not called clean without that.
+func TestCleanOnlyInWhatWasCompared(t *testing.T) {
+	r := &misstepv1.Recipe{
+		Jdk: &misstepv1.Jdk{Name: "jdk28"}, Profiler: &misstepv1.Profiler{Name: "async-profiler", Options: []string{"cstack=vmx"}},
+	}
+	o := &misstepv1.Outcome{
+		Kind: misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, Checks: []*misstepv1.CheckCount{
+			{Check: "profiler-shadow", Total: 8841, Match: 22, Unwalkable: map[int32]uint64{-1: 8819}},
+		},
+	}
+	var b bytes.Buffer
+	renderOutcome(&b, r, o, nil)
+	assert.True(t, strings.HasPrefix(b.String(), "outcome: clean in what was compared, of the rest nothing is known\n"), b.String())
+	assert.Contains(t, b.String(), "async-profiler,cstack=vmx on jdk28 hardly gave anything to compare")
+	assert.Contains(t, b.String(), "at most 15 % of what is compared is wrong")
+	b.Reset()
+	o.Checks[0].Match, o.Checks[0].Unwalkable = 8841, nil
+	renderOutcome(&b, r, o, nil)
+	assert.True(t, strings.HasPrefix(b.String(), "outcome: clean\n"), b.String())
+	assert.Contains(t, b.String(), "at most 0.042 % of what is compared is wrong")
+	t.Setenv("COLUMNS", "80")
+	b.Reset()
+	renderCompared(&b, compared.OfOutcome("jdk28", r.GetProfiler(), o))
+	for line := range strings.Lines(b.String()) {
+		assert.LessOrEqual(t, len([]rune(strings.TrimRight(line, "\n"))), 80)
+	}
+}
+
+// Stacks are aligned by method, whichever end one of them lacks, and the arrow never points at an equal pair.
+func TestStacksAreAlignedByMethod(t *testing.T) {
+	trace := func(source string, methods ...string) *misstepv1.Trace {
+		x := &misstepv1.Trace{Source: source, NumFrames: int32(len(methods))}
+		for _, name := range methods {
+			x.Frames = append(x.Frames, &misstepv1.Frame{ClassName: "C", Method: name, Bci: 1})
+		}
+		return x
+	}
+	for _, c := range []struct {
+		kind, reference, suspect, want string
+	}{
+		{"missing", "a b c d", "a c d", "|C.a|C.a =>|C.b|- |C.c|C.c |C.d|C.d"},
+		{"extra", "b c", "a b x c", "=>|-|C.a |C.b|C.b >|-|C.x |C.c|C.c"},
+		{"missing", "a b", "x a", ">|-|C.x |C.a|C.a =>|C.b|-"},
+		{"truncated", "a b c", "a", "|C.a|C.a =>|C.b|- <|C.c|-"},
+		{"wrong-bci", "a b", "a b", "|C.a|C.a |C.b|C.b"},
+	} {
+		m := &misstepv1.Mismatch{
+			Kind: c.kind, Divergence: 1,
+			Reference: trace("shadow", strings.Fields(c.reference)...), Suspect: trace("shadow", strings.Fields(c.suspect)...),
+		}
+		var rows []string
+		for _, row := range besides(m)[1:] {
+			rows = append(rows, strings.Join(row[:], "|"))
+		}
+		assert.Equal(t, c.want, strings.Join(rows, " "), c.kind)
+	}
+	m := &misstepv1.Mismatch{Reference: trace("gst", "a", "b"), Suspect: trace("asgct", "a", "b")}
+	m.Suspect.Frames[1].Bci = 7
+	assert.Equal(t, [][3]string{{"", "C.a @1", "C.a @1"}, {"=>", "C.b @1", "C.b @7"}}, besides(m)[1:], "another place")
+	deep := &misstepv1.Mismatch{Reference: trace("gst", "a"), Suspect: trace("asgct", "a")}
+	deep.Suspect.LeftOut = []*misstepv1.FramesLeftOut{{Before: 1, Frames: 40}}
+	assert.Equal(t, [3]string{"=>", "-", "… 40 frames omitted …"}, besides(deep)[2], "a gap is at no place")
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"misstep/app"
 	"misstep/app/replay"
@@ -40,15 +42,19 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 		Corpus:     c.location(e),
 		Confidence: c.Confidence,
 		MaxTries:   c.MaxTries,
-		Say:        e.say,
 		Logger:     e.warnings(),
 	}
-	results := []retest.Result{}
+	results, began := []retest.Result{}, time.Now()
+	of := len(paths) * len(c.JDK)
+	options.Tried = func(r retest.Result, done, most uint64) {
+		e.say("%s on %s: %d of %d tries, at most %d; %s", r.Finding, r.JDK, r.Now.Hits, r.Now.Tries, most,
+			retestPortion(len(results), of, float64(done)/float64(most), time.Since(began)))
+	}
 	for _, path := range paths {
 		for _, name := range c.JDK {
 			r := retest.Run(ctx, e.installation(), path, name, options)
 			if ctx.Err() != nil {
-				return app.ErrInterrupted
+				return c.interrupted(e, results, r, of)
 			}
 			results = append(results, r)
 			if c.Dir == "" {
@@ -59,12 +65,32 @@ func (c *retestCommand) Run(ctx context.Context, e *env) error {
 			}
 		}
 	}
+	return errors.Join(c.print(e, results), couldNotRun(results))
+}
+
+func (c *retestCommand) print(e *env, results []retest.Result) error {
 	if c.JSON {
-		err = e.json(results)
-	} else {
-		err = renderRetests(e.stdout, results)
+		return e.json(results)
 	}
-	return errors.Join(err, couldNotRun(results))
+	return renderRetests(e.stdout, results)
+}
+
+// interrupted prints the results that were complete, and returns an error with how far the last one had come.
+func (c *retestCommand) interrupted(e *env, results []retest.Result, last retest.Result, of int) error {
+	var err error
+	if len(results) > 0 {
+		err = c.print(e, results)
+	}
+	partly, _ := strings.CutPrefix(last.Error, app.ErrInterrupted.Error()+": ")
+	return errors.Join(err, fmt.Errorf("%w: %d of %d reproducers were retested; on %s: %s", app.ErrInterrupted, len(results), of,
+		last.JDK, partly))
+}
+
+// retestPortion says how much of all retests is done, part of one among them, and about how long the rest takes.
+func retestPortion(done, of int, part float64, elapsed time.Duration) string {
+	all := (float64(done) + part) / float64(of)
+	left := time.Duration(float64(elapsed) * (1 - all) / all)
+	return fmt.Sprintf("%d of %d retests done, %d %%, %s", done, of, wholePercent(all), eta(left))
 }
 
 // bundles checks the flags and lists the bundles to repeat.

@@ -51,7 +51,7 @@ func (c *runCommand) Run(ctx context.Context, e *env) error {
 		}
 		renderStderr(e.stderr, stderr)
 	} else {
-		renderOutcome(e.stdout, outcome, func(m *misstepv1.Mismatch) string { return app.KnownAs(m, r.GetJdk()) })
+		renderOutcome(e.stdout, r, outcome, func(m *misstepv1.Mismatch) string { return app.KnownAs(m, r.GetJdk()) })
 		renderStderr(e.stdout, stderr)
 	}
 	if code := outcomeCode(outcome.GetKind()); code != exitOK {

@@ -33,7 +33,7 @@ type programFlags struct {
 func (f programFlags) program(e *env) bpf.Program {
 	return bpf.Program{
 		Command: afterDashes(f.Command), Timeout: f.Timeout, User: f.User, JSON: f.JSON, Threads: f.Threads,
-		Stdout: direct(e.stdout), Stderr: e.stderr,
+		Stdout: direct(e.stdout), Stderr: direct(e.stderr),
 	}
 }
 

@@ -34,7 +34,8 @@ type coordinatorCommand struct {
 	RateLimit  map[string]float64 `help:"Calls a second that each caller who says who they are may make from one host, by class; 0 is no limit (default: lease=100;blob=200;read=50;change=10)." placeholder:"CLASS=CALLS;…"`
 	AuditShare float64            `within:"[0,1]" help:"Share of trials that a runner of another owner runs once more, where callers are asked who they are, so that owners whose results differ from the others' beyond chance are set aside." default:"0.02" placeholder:"SHARE"`
 	retentionFlags
-	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: no rounds; see misstep store vacuum)." placeholder:"TIME"`
+	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: 6h; with --store no rounds, since one of several coordinators does it)." placeholder:"TIME"`
+	NoGC    bool          `name:"no-gc" help:"No such rounds: what nothing refers to stays until misstep store vacuum."`
 	GCGrace time.Duration `name:"gc-grace" within:"[1h40m,)" help:"Keep blobs that were stored or asked for within this time." default:"168h" placeholder:"TIME"`
 	notifyFlags
 	httpFlag
@@ -85,9 +86,9 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	plan := retention.Plan{Rules: c.rules(), Every: c.GCEvery, Grace: c.GCGrace}
-	if plan.Every == 0 && plan.Rules != (retention.Rules{}) {
-		return errors.New("--keep-trials and --keep-evidence need --gc-every TIME, e.g. --gc-every 6h")
+	plan, err := c.plan()
+	if err != nil {
+		return err
 	}
 	coordinator.TuneCollector()
 	metrics := observe.NewCoordinator()
@@ -197,4 +198,21 @@ func (c *coordinatorCommand) pages(e *env, s *station.Coordinator, asks bool, se
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// gcEvery is the time between two rounds of a coordinator that has its store for itself.
+const gcEvery = 6 * time.Hour
+
+// plan is what the coordinator removes by itself.
+func (c *coordinatorCommand) plan() (retention.Plan, error) {
+	plan := retention.Plan{Rules: c.rules(), Every: c.GCEvery, Grace: c.GCGrace}
+	switch {
+	case c.NoGC && plan.Every > 0:
+		return plan, errors.New("--no-gc and --gc-every exclude each other")
+	case plan.Every == 0 && c.Store == "" && !c.NoGC:
+		plan.Every = gcEvery
+	case plan.Every == 0 && plan.Rules != (retention.Rules{}):
+		return plan, errors.New("--keep-trials and --keep-evidence need --gc-every TIME, e.g. --gc-every 6h")
+	}
+	return plan, nil
 }

@@ -61,7 +61,7 @@ func (c *vmRun) Run(ctx context.Context, e *env) error {
 		config.Trees = append(config.Trees, tree)
 		config.Env = append([]string{"JAVA_HOME=" + java}, config.Env...)
 	}
-	result, err := vm.Boot(ctx, config, command, e.stdout, e.stderr)
+	result, err := vm.Boot(ctx, config, command, direct(e.stdout), direct(e.stderr))
 	return vmExit(e, result, err)
 }
 
@@ -100,7 +100,7 @@ type vmReplay struct {
 // Run replays.
 func (c *vmReplay) Run(ctx context.Context, e *env) error {
 	config := vm.ReplayConfig{EvidenceDir: c.Out, Debug: c.GDB, Limit: c.Timeout, Log: vmLog(e)}
-	result, err := vm.Replay(ctx, c.Recording, config, e.stdout, e.stderr)
+	result, err := vm.Replay(ctx, c.Recording, config, direct(e.stdout), direct(e.stderr))
 	return vmExit(e, result, err)
 }
 

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"misstep/app/station"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -22,8 +20,8 @@ const lineInterval = 10 * time.Second
 // watch shows a campaign's progress until it has ended: a bar on a terminal, a line every ten seconds elsewhere.
 func watch(ctx context.Context, w io.Writer, st *station.Station, id string) error {
 	var show display
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		show = newBar(w)
+	if onTerminal(w) {
+		show = newBar(direct(w))
 	} else {
 		show = &lines{w: w}
 	}
@@ -179,7 +177,7 @@ func newBar(w io.Writer) *bar {
 
 func (b *bar) update(now time.Time, s *misstepv1.CampaignStatus, r rate) {
 	done, left := portion(now, s)
-	b.text, b.left, b.done = progressLine(s, r), left, done == 1
+	b.text, b.left, b.done = printable(progressLine(s, r)), left, done == 1
 	b.bar.SetCurrent(int64(min(done, 0.999) * 1000))
 }
 

@@ -32,7 +32,7 @@ type Call struct {
 	Method string
 	// Project in which it was made; empty for a call that decides by no project.
 	Project string
-	// Request and Response; nil in streams and where there is none.
+	// Request and Response; nil in streams and where there is none, as of calls that were refused before their message was read.
 	Request, Response any
 	// Err is the answer; nil is OK.
 	Err error
@@ -68,14 +68,23 @@ type guard struct {
 
 func (g guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	c, project, err := g.admit(ctx, info.FullMethod)
-	call := Call{Caller: c, Method: info.FullMethod, Project: project, Request: request}
+	call := Call{Caller: c, Method: info.FullMethod, Project: project}
 	if err == nil {
 		ctx = forAnyone(InProject(With(ctx, c), project))
 		call.Response, err = handle(ctx, request)
 	}
-	call.Err = err
+	call.Request, call.Err = messageOf(request), err
 	g.audit(ctx, call)
 	return call.Response, err
+}
+
+// messageOf returns the message of a request; nil if it is one that is read only once its caller was admitted (intake.Arriving),
+// and was not read.
+func messageOf(request any) any {
+	if r, late := request.(interface{ Message() any }); late {
+		return r.Message()
+	}
+	return request
 }
 
 func (g guard) stream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {

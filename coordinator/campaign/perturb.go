@@ -43,8 +43,10 @@ var mechanisms = []string{misstepv1.MechanismScheduler, misstepv1.MechanismAgent
 func alternatives(list []*misstepv1.Perturbation) []*misstepv1.Perturbation {
 	var out []*misstepv1.Perturbation
 	for _, p := range list {
+		unseeded := proto.CloneOf(p)
+		unseeded.Seeds = nil
 		for _, seed := range p.GetSeeds() {
-			one := proto.CloneOf(p)
+			one := proto.CloneOf(unseeded)
 			one.Seed = seed
 			out = append(out, one)
 		}

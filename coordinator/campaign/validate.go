@@ -197,18 +197,19 @@ type Names struct {
 // Resolve returns the names in a campaign that the catalogues do not define. It notes in the campaign which ranges are of integers.
 func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 	v := &validator{}
+	var jdks, workloads, presets suggest.Once
 	if have.JDKs != nil {
 		for i, name := range c.GetJdks() {
 			if IsPattern(name) {
 				if len(Matching(name, have.JDKs)) == 0 {
 					v.Addf(fmt.Sprintf("jdks[%d]", i), "the pattern %s matches no JDK%s; `misstep jdk add` imports one",
-						suggest.Quote(name), suggest.Among(name, have.JDKs))
+						suggest.Quote(name), jdks.Among(name, have.JDKs))
 				}
 				continue
 			}
 			if !slices.Contains(have.JDKs, name) {
 				v.Addf(fmt.Sprintf("jdks[%d]", i), "unknown JDK %s%s; `misstep jdk add` imports one", suggest.Quote(name),
-					suggest.Among(name, have.JDKs))
+					jdks.Among(name, have.JDKs))
 			}
 		}
 	}
@@ -216,7 +217,7 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 		for i, w := range c.GetWorkloads() {
 			if !slices.Contains(have.Workloads, w.GetName()) {
 				v.Addf(fmt.Sprintf("workloads[%d].name", i), "unknown workload %s%s; %s", suggest.Quote(w.GetName()),
-					suggest.Among(w.GetName(), have.Workloads), howToAdd(w.GetName(), have.Workloads))
+					workloads.Among(w.GetName(), have.Workloads), howToAdd(w.GetName(), have.Workloads))
 			}
 		}
 	}
@@ -224,7 +225,7 @@ func Resolve(c *misstepv1.Campaign, have Names) []recipe.Violation {
 		for i, f := range c.GetFlagSets() {
 			if f.GetPreset() != "" && !slices.Contains(have.Presets, f.GetPreset()) {
 				v.Addf(fmt.Sprintf("flag_sets[%d].preset", i), "unknown preset %s%s", suggest.Quote(f.GetPreset()),
-					suggest.Among(f.GetPreset(), have.Presets))
+					presets.Among(f.GetPreset(), have.Presets))
 			}
 		}
 	}

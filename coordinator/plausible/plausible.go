@@ -160,8 +160,11 @@ func perturbation(o *misstepv1.Outcome, r *misstepv1.Recipe) error {
 	return nil
 }
 
+// Longest returns how long a runner may be busy with a trial of a recipe, fetching and starting included.
+func Longest(r *misstepv1.Recipe) time.Duration { return stretch*recipe.Wall(r) + slack }
+
 func times(o *misstepv1.Outcome, r *misstepv1.Recipe) error {
-	most := stretch*recipe.Wall(r) + slack
+	most := Longest(r)
 	for _, d := range []struct {
 		name  string
 		value *durationpb.Duration

@@ -1,6 +1,7 @@
 package plausible_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -102,7 +103,7 @@ func TestWhatNoRunGives(t *testing.T) {
 		"a second":          func(o *misstepv1.Outcome) { o.Evidence = append(o.Evidence, o.Evidence[0]) },
 		"may leave":         func(o *misstepv1.Outcome) { o.Evidence[0].Size = math.MaxUint64 },
 		"for a coordinator": func(o *misstepv1.Outcome) { o.Aged = true },
-		"at most 2097152":   func(o *misstepv1.Outcome) { o.Reason = strings.Repeat("x", plausible.MaxBytes) },
+		fmt.Sprint("at most ", plausible.MaxBytes): func(o *misstepv1.Outcome) { o.Reason = strings.Repeat("x", plausible.MaxBytes) },
 	} {
 		o := outcome()
 		change(o)

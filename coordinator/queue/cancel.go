@@ -27,7 +27,8 @@ func (q *Queue) Stop(tx store.Tx, c *store.Campaign, now time.Time) error {
 		return err
 	}
 	ownTally(c)
-	c.Tally.Cancelled += n + uint64(len(jobs))
+	c.Tally.Cancelled += uint64(len(jobs))
+	addUnfinished(c.Tally, n)
 	return End(tx, c, misstepv1.CampaignState_CAMPAIGN_STATE_STOPPED, now)
 }
 

@@ -9,6 +9,7 @@ package queue
 import (
 	"time"
 
+	"misstep/coordinator/plausible"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -58,29 +59,23 @@ func New(p Policy, newID func() string, sources func(*store.Campaign) Source) *Q
 // Recover extends every lease to a full lease time from now. A coordinator calls it once after its start: runners could not renew
 // their leases while it was down, and what they hold is still valid.
 func (q *Queue) Recover(tx store.Tx, now time.Time) error {
-	leases, err := tx.Leases(store.LeaseFilter{})
-	if err != nil {
-		return err
-	}
-	for _, l := range leases {
-		if deadline := now.Add(q.policy.LeaseTime); l.Deadline.Before(deadline) {
-			l.Deadline = deadline
-			if err := tx.PutLease(l); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return tx.ExtendLeases(now.Add(q.policy.LeaseTime))
 }
 
 // Renew extends the deadline of a lease whose runner called. It writes only when a third of the lease time has passed, so that a
-// fleet that calls often does not make the store write as often.
+// fleet that calls often does not make the store write as often. A lease that is older than any trial of its recipe is not renewed:
+// it expires, and its trial waits for another runner.
 func (q *Queue) Renew(tx store.Tx, l *store.Lease, now time.Time) error {
-	if l.Deadline.Sub(now) > q.policy.LeaseTime*2/3 {
+	if l.Deadline.Sub(now) > q.policy.LeaseTime*2/3 || tooOld(l, now) {
 		return nil
 	}
 	l.Deadline = now.Add(q.policy.LeaseTime)
 	return tx.PutLease(l)
+}
+
+// tooOld reports whether no trial lasts as long as a lease did. Leases of older versions have no time at which they were granted.
+func tooOld(l *store.Lease, now time.Time) bool {
+	return !l.Granted.IsZero() && now.Sub(l.Granted) > plausible.Longest(l.Recipe)
 }
 
 // recipeOf returns the recipe of a waiting job. Stores written by older versions have none for a campaign's job; there it follows

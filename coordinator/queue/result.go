@@ -31,7 +31,7 @@ func (q *Queue) Complete(tx store.Tx, l *store.Lease, r Result, now time.Time) e
 		return err
 	}
 	ownTally(c)
-	addOutcome(c.Tally, r.Outcome, l.Recipe.GetJdk(), r.FindingIDs)
+	addOutcome(c.Tally, r.Outcome, l.Recipe, r.FindingIDs)
 	addUsage(c.Tally, r.Outcome, now)
 	if err := errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c)); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (q *Queue) Fail(tx store.Tx, l *store.Lease, f *misstepv1.InfrastructureFai
 	}
 	switch {
 	case f.GetInterrupted() && timeIsOver(c, now):
-		c.Tally.Cancelled++
+		addUnfinished(c.Tally, 1)
 		return errors.Join(tx.DeleteLease(l.ID), tx.PutCampaign(c))
 	case f.GetInterrupted():
 		job.NotBefore = now

@@ -12,19 +12,27 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction.
-func ownTally(c *store.Campaign) { c.Tally = proto.CloneOf(c.Tally) }
+// ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction. The groups of
+// Compared, which are the largest part of it, stay shared: see addCompared.
+func ownTally(c *store.Campaign) {
+	rest := misstepv1.Shallow(c.Tally)
+	rest.Compared = nil
+	rest = proto.CloneOf(rest)
+	rest.Compared = slices.Clone(c.Tally.GetCompared())
+	c.Tally = rest
+}
 
-func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, jdk *misstepv1.Jdk, findingIDs []string) {
+func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misstepv1.Recipe, findingIDs []string) {
 	if tally.Outcomes == nil {
 		tally.Outcomes = map[string]uint64{}
 	}
 	tally.Outcomes[misstepv1.OutcomeName(o.GetKind())]++
 	if len(findingIDs) == 0 && provesNothing(o.GetKind()) {
-		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), jdk)
+		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), r.GetJdk())
 	}
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
 	tally.Signals = AddSignals(tally.Signals, o.GetSignals())
+	addCompared(tally, o, r)
 	addFindings(tally, findingIDs)
 }
 
@@ -41,6 +49,12 @@ func AddFindings(tx store.Tx, c *store.Campaign, ids []string) error {
 	ownTally(c)
 	addFindings(c.Tally, ids)
 	return tx.PutCampaign(c)
+}
+
+// addUnfinished counts trials that were cancelled while they ran.
+func addUnfinished(tally *misstepv1.CampaignStatus, n uint64) {
+	tally.Cancelled += n
+	tally.Unfinished += n
 }
 
 // addUsage counts a trial that ended for the quotas of the day.

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -10,56 +9,27 @@ import (
 )
 
 // Advance expires overdue leases, cancels trials past their campaign's grace period, and finishes completed campaigns. Call it
-// first in every transaction.
-func (q *Queue) Advance(tx store.Tx, now time.Time) error {
-	lost, err := tx.Leases(store.LeaseFilter{ExpiredAt: now})
+// first in every transaction. It expires a bounded number of leases, so that thousands that end at once do not keep others waiting;
+// more reports whether there may be further ones. now is a time before which no call arrived that waits: what such a call renews
+// has not ended.
+func (q *Queue) Advance(tx store.Tx, now time.Time) (more bool, err error) {
+	lost, err := tx.Leases(store.LeaseFilter{ExpiredAt: now, Limit: expiredAtOnce})
 	if err != nil {
-		return err
+		return false, err
 	}
-	for _, l := range lost {
-		if err := q.expire(tx, l, now); err != nil {
-			return fmt.Errorf("expire lease %s: %w", l.ID, err)
-		}
+	if err := q.expire(tx, lost, now); err != nil {
+		return false, err
 	}
 	running, err := tx.Campaigns(true)
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, c := range running {
 		if err := q.settle(tx, c, now); err != nil {
-			return fmt.Errorf("advance campaign %s: %w", c.ID, err)
+			return false, fmt.Errorf("advance campaign %s: %w", c.ID, err)
 		}
 	}
-	return nil
-}
-
-// expire ends a lease that its runner has not renewed; its trial waits for another runner.
-func (q *Queue) expire(tx store.Tx, l *store.Lease, now time.Time) error {
-	if _, repeats := store.Repeated(l.Job.Campaign); repeats {
-		return q.FailRepetition(tx, l, false)
-	}
-	if err := tx.DeleteLease(l.ID); err != nil {
-		return err
-	}
-	c, err := tx.Campaign(l.Job.Campaign)
-	if err != nil {
-		return err
-	}
-	job := l.Job
-	job.Lost++
-	if job.Lost >= q.policy.MaxLost {
-		return q.giveUp(tx, c, l, now, &misstepv1.InfrastructureFailure{
-			Message: fmt.Sprintf("%d runners were lost while they held this trial, most recently %s", job.Lost, l.Runner),
-		})
-	}
-	ownTally(c)
-	if timeIsOver(c, now) {
-		c.Tally.Cancelled++
-		return tx.PutCampaign(c)
-	}
-	c.Tally.Retries++
-	job.NotBefore = now
-	return errors.Join(putBack(tx, l, job), tx.PutCampaign(c))
+	return len(lost) == expiredAtOnce, nil
 }
 
 // Due is what has become due in one campaign by the passing of time.
@@ -130,7 +100,7 @@ func (q *Queue) settle(tx store.Tx, c *store.Campaign, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		c.Tally.Cancelled += n
+		addUnfinished(c.Tally, n)
 	}
 	if due.Done {
 		return End(tx, c, misstepv1.CampaignState_CAMPAIGN_STATE_DONE, now)

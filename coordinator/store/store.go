@@ -6,6 +6,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -85,9 +86,11 @@ type LeaseRows interface {
 	// PutLease stores a lease; ErrExists when another lease holds the same trial.
 	PutLease(*Lease) error
 	DeleteLease(id string) error
+	// ExtendLeases gives the leases with an earlier deadline this one.
+	ExtendLeases(deadline time.Time) error
 	// Lease returns the lease with that id; ErrNotFound.
 	Lease(id string) (*Lease, error)
-	// Leases returns the leases that match the filter, by time granted, then id.
+	// Leases returns the leases that match the filter, by time granted, then id; with a limit by deadline, then id.
 	Leases(LeaseFilter) ([]*Lease, error)
 	// CountLeases returns the number of a campaign's leases.
 	CountLeases(campaign string) (uint64, error)
@@ -329,6 +332,14 @@ type LeaseFilter struct {
 	Owner string
 	// ExpiredAt matches leases whose deadline is not after it.
 	ExpiredAt time.Time
+	// Limit, unless 0, is the greatest number of leases to return: those with the earliest deadlines.
+	Limit int
+}
+
+// Earliest orders leases by deadline, then id, and cuts them off at the limit.
+func (f LeaseFilter) Earliest(all []*Lease) []*Lease {
+	slices.SortFunc(all, func(a, b *Lease) int { return cmp.Or(a.Deadline.Compare(b.Deadline), cmp.Compare(a.ID, b.ID)) })
+	return all[:min(len(all), f.Limit)]
 }
 
 // Matches reports whether a lease matches the filter.

@@ -42,7 +42,8 @@ func (r Reader) Bugs(tx store.Tx, s Selection) (List[*misstepv1.Bug], error) {
 		list.All, keys[id] = append(list.All, b), k
 	}
 	order(list.All, s.Sort, func(b *misstepv1.Bug) sortKey { return keys[b.GetId()] })
-	return list, nil
+	list.JDKTrials, err = l.triedOn(s)
+	return list, err
 }
 
 // triedBy returns the combinations in which a bug could have shown up, by its findings.

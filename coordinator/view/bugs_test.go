@@ -270,3 +270,39 @@ func TestAThousandFindingsCostAsManyReadsAsOne(t *testing.T) {
 		}))
 	}
 }
+
+// A JDK without a trial is told from one whose trials showed nothing.
+func TestTrialsOnASelectedJDK(t *testing.T) {
+	r := reader(fleet{})
+	require.NoError(t, populated(t).View(t.Context(), func(tx store.Tx) error {
+		counts, err := tx.Counts()
+		require.NoError(t, err)
+		want := map[string]uint64{} // by campaign and JDK
+		for _, c := range counts {
+			want[c.Campaign+" "+c.JDK] += c.N
+		}
+		require.NotZero(t, want["C1 jdk17"])
+		require.NotZero(t, want["C2 jdk17"])
+		for selection, n := range map[view.Selection]uint64{
+			{JDK: "17"}:                               want["C1 jdk17"] + want["C2 jdk17"],
+			{JDK: "jdk17", Kind: "hang"}:              want["C1 jdk17"] + want["C2 jdk17"],
+			{JDK: "17.0.15", Campaign: "C1"}:          want["C1 jdk17"],
+			{JDK: "jdk25", Campaign: "C2"}:            want["C2 jdk25"],
+			{JDK: "jdk99"}:                            0,
+			{JDK: "jdk99", Campaign: "C1", Bug: "F3"}: 0,
+		} {
+			findings, err := r.Findings(tx, selection)
+			require.NoError(t, err)
+			bugs, err := r.Bugs(tx, selection)
+			require.NoError(t, err)
+			require.NotNil(t, findings.JDKTrials)
+			require.NotNil(t, bugs.JDKTrials)
+			assert.Equal(t, n, *findings.JDKTrials, "%+v", selection)
+			assert.Equal(t, n, *bugs.JDKTrials, "%+v", selection)
+		}
+		findings, err := r.Findings(tx, view.Selection{})
+		require.NoError(t, err)
+		assert.Nil(t, findings.JDKTrials, "nothing was asked")
+		return nil
+	}))
+}

@@ -49,6 +49,7 @@ func (r Reader) Campaign(tx store.Tx, c *store.Campaign, now time.Time) (*misste
 	}
 	if due.CancelLeases {
 		st.Cancelled += uint64(len(leases))
+		st.Unfinished += uint64(len(leases))
 		leases = nil
 	}
 	if due.Done {

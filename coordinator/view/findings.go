@@ -14,6 +14,8 @@ type List[M any] struct {
 	// Total is the number of findings, selected or not, and History theirs.
 	Total   int
 	History *misstepv1.History
+	// JDKTrials counts the trials on the selected JDKs, in the selected campaign; nil when none are selected.
+	JDKTrials *uint64
 	// Fill fills in the rates of an element.
 	Fill func(M)
 }
@@ -32,7 +34,26 @@ func (r Reader) Findings(tx store.Tx, s Selection) (List[*misstepv1.Finding], er
 		}
 		return k
 	})
-	return List[*misstepv1.Finding]{All: found, Total: len(all), Fill: l.addRates}, nil
+	tried, err := l.triedOn(s)
+	return List[*misstepv1.Finding]{All: found, Total: len(all), JDKTrials: tried, Fill: l.addRates}, err
+}
+
+// triedOn counts the trials on the JDKs that a selection names, in its campaign if it names one; nil when it names no JDK.
+func (l *labelling) triedOn(s Selection) (*uint64, error) {
+	if s.JDK == "" {
+		return nil, nil //nolint:nilnil // nothing was asked
+	}
+	n := new(uint64)
+	for i, c := range l.log.Tallies {
+		j, err := l.jdk(i)
+		if err != nil {
+			return nil, err
+		}
+		if isJDK(j.Jdk, s.JDK) && (s.Campaign == "" || s.Campaign == c.Campaign) {
+			*n += c.N()
+		}
+	}
+	return n, nil
 }
 
 // selected returns the selected findings in any order, without their rates, and all findings.

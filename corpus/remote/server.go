@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 
 	"golang.org/x/sync/singleflight"
@@ -177,17 +178,26 @@ func parseAll(texts []string) ([]corpus.Digest, error) {
 	return digests, nil
 }
 
-// toStatus converts a store's error to the code that corpus.proto specifies, with a reason that the client converts back.
+// discreetly is the text of an error without the folders of this machine: of a file it says its name only.
+func discreetly(err error) string {
+	return folders.ReplaceAllString(err.Error(), "$1")
+}
+
+// folders matches the folders of an absolute path, after what may come before one.
+var folders = regexp.MustCompile(`(^|[\s"'` + "`" + `(=])/(?:[^\s/:"']+/)+`)
+
+// toStatus converts a store's error to the code that corpus.proto specifies, with a reason that the client converts back. Clients
+// do not learn where the store is.
 func toStatus(err error) error {
 	var mismatch *corpus.MismatchError
 	switch {
 	case errors.Is(err, corpus.ErrNotFound):
-		return status.Error(codes.NotFound, err.Error())
+		return status.Error(codes.NotFound, discreetly(err))
 	case errors.As(err, &mismatch):
 		digests := map[string]string{"want": mismatch.Want.String(), "got": mismatch.Got.String()}
 		return withReason(codes.InvalidArgument, err, reasonDigest, digests)
 	case errors.Is(err, corpus.ErrUnavailable):
-		return status.Error(codes.Unavailable, err.Error())
+		return status.Error(codes.Unavailable, discreetly(err))
 	case errors.Is(err, corpus.ErrTooLarge):
 		return withReason(codes.InvalidArgument, err, reasonSize, nil)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
@@ -198,13 +208,13 @@ func toStatus(err error) error {
 	// A status that lies inside (a Recv that failed in the middle of a Put) keeps its code.
 	var inner interface{ GRPCStatus() *status.Status }
 	if errors.As(err, &inner) {
-		return status.Error(inner.GRPCStatus().Code(), err.Error())
+		return status.Error(inner.GRPCStatus().Code(), discreetly(err))
 	}
-	return status.Error(codes.Internal, err.Error())
+	return status.Error(codes.Internal, discreetly(err))
 }
 
 func withReason(code codes.Code, err error, reason string, data map[string]string) error {
-	s := status.New(code, err.Error())
+	s := status.New(code, discreetly(err))
 	detailed, detailErr := s.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: domain, Metadata: data})
 	if detailErr != nil {
 		return s.Err()

@@ -32,6 +32,12 @@ func ExactUpper(hits, trials uint64) float64 {
 	return high
 }
 
+// Exact returns the ends of the exact 95 % interval of a rate of hits in trials. Without trials it is [0, 1].
+func Exact(hits, trials uint64) (low, high float64) {
+	hits = min(hits, trials)
+	return 1 - ExactUpper(trials-hits, trials), ExactUpper(hits, trials)
+}
+
 // atMost is the probability of at most hits in trials at the rate p. Terms are added from the largest, the last one, downwards,
 // until they no longer count; hits is below the expected number.
 func atMost(hits, trials uint64, p float64) float64 {

@@ -63,3 +63,25 @@ func TestExactUpperAgainstR(t *testing.T) {
 	require.Greater(t, interval.ExactUpper(100_000, 1_000_000), 0.1)
 	require.Less(t, interval.ExactUpper(100_000, 1_000_000), 0.1007)
 }
+
+// R: binom.test(1, 20), binom.test(8, 10), binom.test(10, 10), binom.test(0, 10).
+func TestExactAgainstR(t *testing.T) {
+	for _, c := range []struct {
+		hits, trials uint64
+		low, high    float64
+	}{
+		{1, 20, 0.0012651, 0.2487328},
+		{8, 10, 0.4439045, 0.9747893},
+		{10, 10, 0.6915029, 1},
+		{0, 10, 0, 0.3084971},
+		{0, 0, 0, 1},
+	} {
+		low, high := interval.Exact(c.hits, c.trials)
+		require.InDelta(t, c.low, low, 1e-7, "%d of %d", c.hits, c.trials)
+		require.InDelta(t, c.high, high, 1e-7, "%d of %d", c.hits, c.trials)
+	}
+	low, high := interval.Exact(90, 1_000_000)
+	require.Less(t, low, 90e-6)
+	require.Greater(t, low, 70e-6)
+	require.Less(t, high, 112e-6)
+}

@@ -16,8 +16,9 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 const (
 	// workbench is a folder that every machine has, over which the new root is made.
 	workbench = "/proc"
-	// tempSize bounds /tmp and /dev/shm, which take memory: trials have a folder of their own for temporary files.
-	tempSize = "size=64m,mode=1777"
+	// tempSize bounds /tmp and /dev/shm, which take memory, as do files without content there: trials have a folder of their own
+	// for temporary files.
+	tempSize = "size=64m,nr_inodes=16k,mode=1777"
 )
 
 // mount is a copy of a part of the file system that has not been attached yet.

@@ -24,9 +24,25 @@ func Quote(s string) string {
 // Among returns the end of a message about an unknown name: the nearest known name as a question, if one is near, and at most 20 of
 // the known names. For a name with a prefix that ends in a slash, such as renaissance/NAME, only names with that prefix are listed,
 // if there are any.
-func Among(name string, have []string) string {
+func Among(name string, have []string) string { return new(Once).Among(name, have) }
+
+// Once phrases several messages in which a list of known names stands in the first one only.
+type Once struct{ listed []string }
+
+// Among is the function Among, without a list that an earlier message has.
+func (o *Once) Among(name string, have []string) string {
+	near, list := parts(name, have)
+	if slices.Contains(o.listed, list) {
+		return near
+	}
+	o.listed = append(o.listed, list)
+	return near + list
+}
+
+// parts returns the nearest known name as a question and the list of known names, as Among puts them together.
+func parts(name string, have []string) (near, all string) {
 	if len(have) == 0 {
-		return " (there is none)"
+		return "", " (there is none)"
 	}
 	list := slices.Clone(have)
 	if prefix, _, ok := strings.Cut(name, "/"); ok {
@@ -35,9 +51,8 @@ func Among(name string, have []string) string {
 			list = inside
 		}
 	}
-	s := ""
 	if n := Nearest(name, list); n != "" {
-		s = ", did you mean " + n + "?"
+		near = ", did you mean " + n + "?"
 	}
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -45,7 +60,7 @@ func Among(name string, have []string) string {
 	if len(list) > maxListed {
 		list, more = list[:maxListed], ", …"
 	}
-	return s + " (there are: " + strings.Join(list, ", ") + more + ")"
+	return near, " (there are: " + strings.Join(list, ", ") + more + ")"
 }
 
 // Nearest returns the candidate with the fewest edits, if these are at most a third of the name's length, otherwise "". If both

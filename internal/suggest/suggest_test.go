@@ -32,3 +32,14 @@ func TestQuote(t *testing.T) {
 	assert.Equal(t, `"a\n"`, suggest.Quote("a\n"))
 	assert.Equal(t, `"`+strings.Repeat("x", 80)+`…"`, suggest.Quote(strings.Repeat("x", 81)))
 }
+
+// Of several messages only the first has the list; another list is shown when it comes first.
+func TestOnce(t *testing.T) {
+	have := []string{"churn", "mix", "renaissance/scrabble"}
+	var once suggest.Once
+	assert.Equal(t, " (there are: churn, mix, renaissance/scrabble)", once.Among("nothing", have))
+	assert.Empty(t, once.Among("nothing-either", have))
+	assert.Equal(t, ", did you mean mix?", once.Among("mxi", have))
+	assert.Equal(t, " (there are: renaissance/scrabble)", once.Among("renaissance/dotty", have))
+	assert.Empty(t, once.Among("renaissance/neo4j", have))
+}

@@ -103,7 +103,7 @@ func (e *Executor) Run(
 		return nil, runner.Permanent(fmt.Errorf("run recipe: executor %q does not boot virtual machines", x))
 	}
 	progress(&misstepv1.Progress{Phase: "fetch"})
-	e.once.Do(func() { e.area, e.err = scratch.Open(e.Scratch, process.DetectCgroups()) }) // reaps what dead runners left
+	e.once.Do(func() { e.area, e.err = scratch.Open(e.Scratch, process.DetectCgroups(), e.Logger) }) // reaps what dead runners left
 	if e.err != nil {
 		return nil, e.err
 	}

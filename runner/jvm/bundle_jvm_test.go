@@ -43,7 +43,7 @@ func TestBundleRunsUnderItsProfiler(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, b.Extract(filepath.Join(dir, "b")))
 
-		script := exec.CommandContext(t.Context(), filepath.Join(dir, "b", "run.sh"), "-n", "1", "-k", jdks()[feature])
+		script := exec.CommandContext(t.Context(), "bash", filepath.Join(dir, "b", "run.sh"), "-n", "1", "-k", jdks()[feature])
 		script.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + temporary}
 		output, err := script.CombinedOutput()
 		require.NoError(t, err, string(output))

@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	// maxExhibit bounds one piece of evidence in bytes, maxQuiet one of a trial without a finding.
+	// maxExhibit bounds one piece of evidence in bytes, maxQuiet one of a trial without a finding. Records of mismatches are kept
+	// as far as they are read: maxRecordsRead.
 	maxExhibit = 32 << 20
 	maxQuiet   = 256 << 10
 	// maxRecording bounds a recording and what the agent noted of it, in bytes.
@@ -89,8 +90,14 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 		}
 		t.exhibit("status.json", text)
 	}
+	boundOf := func(name string) int64 {
+		if bound > maxQuiet && (name == FileRecords || name == FileJudged) {
+			return maxRecordsRead
+		}
+		return bound
+	}
 	for _, e := range t.exhibits {
-		if err := put(ctx, store, outcome, e.name, bytes.NewReader(e.data), bound); err != nil {
+		if err := put(ctx, store, outcome, e.name, bytes.NewReader(e.data), boundOf(e.name)); err != nil {
 			return err
 		}
 	}
@@ -112,7 +119,7 @@ func (t *trial) keepEvidence(ctx context.Context, outcome *misstepv1.Outcome) er
 		"stdout.txt": fileStdout, "stderr.txt": fileStderr, fileCrash: fileCrash,
 		fileRecords: filepath.Join(dirAgent, fileRecords), fileLog: filepath.Join(dirAgent, fileLog),
 	} {
-		if err := putFile(ctx, store, outcome, name, root, path, bound); err != nil {
+		if err := putFile(ctx, store, outcome, name, root, path, boundOf(name)); err != nil {
 			return err
 		}
 	}

@@ -73,7 +73,7 @@ func (e *Executor) Open() error {
 			}
 		}
 		e.cgroups = process.DetectCgroups()
-		e.area, e.err = scratch.Open(e.Scratch, e.cgroups)
+		e.area, e.err = scratch.Open(e.Scratch, e.cgroups, e.Logger)
 		if e.err == nil && e.Sandbox.Box(sandbox.Needs{}).User() != nil { // who may traverse the folder but not list it
 			e.err = os.Chmod(e.Scratch, 0o711)
 		}

@@ -25,7 +25,7 @@ const (
 	gdbTimeout  = 20 * time.Second      // gdb reads libjvm's symbols first
 	dumpTimeout = 5 * time.Second       // for HotSpot's thread dump, which requires a safepoint
 	heldTimeout = time.Second           // for the same while a signal handler hangs, which usually prevents the safepoint
-	abortWait   = 2 * time.Second       // between SIGABRT and SIGKILL
+	abortWait   = 5 * time.Second       // between SIGABRT and SIGKILL; JFR ends its recording meanwhile
 	maxDump     = 4 << 20               // bytes of a thread dump
 )
 

@@ -10,6 +10,9 @@ import (
 // hardOutput times the bound on kept output is what a program may print before it is killed.
 const hardOutput = 8
 
+// maxProcesses bounds the processes of a trial. The kernel bounds them and their threads in all, see process.MaxTasks.
+const maxProcesses = 256
+
 // limits of a trial, sizes in bytes; defaults are filled in.
 type limits struct {
 	wall                 time.Duration

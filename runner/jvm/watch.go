@@ -13,6 +13,7 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
 	"misstep/runner/perturb"
+	"misstep/runner/process"
 )
 
 const (
@@ -97,9 +98,20 @@ func (t *trial) watch(ctx context.Context) error {
 func (t *trial) look() uint64 {
 	usage := t.jvm.Usage()
 	t.maxRSS = max(t.maxRSS, usage.MaxRSS)
-	if size := t.folder.Size() + usage.Unlinked; size > t.limits.disk {
+	switch {
+	case usage.Processes > maxProcesses:
+		t.fail("processes", "the trial has %d processes, beyond the limit of %d", usage.Processes, maxProcesses)
+		return usage.RSS
+	case usage.Threads >= process.MaxTasks || t.cgroup.OutOfTasks():
+		t.fail("processes", "the trial has as many threads as all its processes may have: %d", process.MaxTasks)
+		return usage.RSS
+	}
+	size, err := t.folder.Size(t.limits.disk)
+	if size += usage.Unlinked; size > t.limits.disk {
 		t.fail("disk", "the trial's folder holds %d MiB, %d of them in files without a name, beyond the limit of %d MiB", size>>20,
 			usage.Unlinked>>20, t.limits.disk>>20)
+	} else if err != nil {
+		t.fail("disk", "the trial's folder counts as beyond the limit of %d MiB: %v", t.limits.disk>>20, err)
 	}
 	t.updateProgress()
 	if t.status.Started {

@@ -13,11 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroups are the folders in which this process may create control groups: version 2 to hold a trial's processes, and the memory
-// controller (of either version) as a backstop behind the polled limit. Both may be missing. See cgroups(7).
+// MaxTasks bounds the processes and threads of a trial in all.
+const MaxTasks = 4096
+
+// Cgroups are the folders in which this process may create control groups: version 2 to hold a trial's processes, and the
+// controllers of memory and tasks (of either version) as a backstop behind the polled limits. All may be missing. See cgroups(7).
 type Cgroups struct {
 	unified string // folder of this process's version 2 group, empty if not usable
 	memory  string // folder of this process's version 1 memory group, empty if not usable
+	pids    string // folder of this process's version 1 pids group, empty if not usable
 }
 
 // DetectCgroups tests which control groups this process may create; it leaves nothing behind.
@@ -30,44 +34,44 @@ func DetectCgroups() Cgroups {
 	if err != nil {
 		return Cgroups{}
 	}
-	unified, memory := locate(string(own), string(mounts))
-	return Cgroups{unified: usable(unified), memory: usable(memory)}
+	found := locate(string(own), string(mounts))
+	return Cgroups{unified: usable(found.unified), memory: usable(found.memory), pids: usable(found.pids)}
 }
 
 // locate finds the folders of this process's groups from the contents of /proc/self/cgroup and /proc/self/mountinfo.
-func locate(own, mounts string) (unified, memory string) {
-	var pathUnified, pathMemory string
+func locate(own, mounts string) (found Cgroups) {
+	paths := map[string]string{} // by controller, "" is version 2
 	for line := range strings.Lines(own) {
 		parts := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
 		if len(parts) != 3 {
 			continue
 		}
-		if parts[1] == "" {
-			pathUnified = parts[2]
-		}
 		for controller := range strings.SplitSeq(parts[1], ",") {
-			if controller == "memory" {
-				pathMemory = parts[2]
-			}
+			paths[controller] = parts[2]
 		}
 	}
 	for line := range strings.Lines(mounts) {
-		before, after, found := strings.Cut(line, " - ")
+		before, after, cut := strings.Cut(line, " - ")
 		left, right := strings.Fields(before), strings.Fields(after)
-		if !found || len(left) < 5 || len(right) < 3 {
+		if !cut || len(left) < 5 || len(right) < 3 {
 			continue
 		}
 		root, point := left[3], left[4]
 		switch right[0] {
 		case "cgroup2":
-			unified = under(point, root, pathUnified)
+			found.unified = under(point, root, paths[""])
 		case "cgroup":
-			if strings.Contains(","+right[2]+",", ",memory,") {
-				memory = under(point, root, pathMemory)
+			for option := range strings.SplitSeq(right[2], ",") {
+				switch option {
+				case "memory":
+					found.memory = under(point, root, paths[option])
+				case "pids":
+					found.pids = under(point, root, paths[option])
+				}
 			}
 		}
 	}
-	return unified, memory
+	return found
 }
 
 func under(point, root, path string) string {
@@ -94,53 +98,57 @@ func usable(folder string) string {
 }
 
 // Any reports whether groups can be created at all.
-func (c Cgroups) Any() bool { return c.unified != "" || c.memory != "" }
+func (c Cgroups) Any() bool { return len(c.Parents()) > 0 }
 
 // String names the available groups for display.
 func (c Cgroups) String() string {
-	switch {
-	case c.unified != "" && c.memory != "":
-		return "cgroup v2 and v1 memory"
-	case c.unified != "":
-		return "cgroup v2"
-	case c.memory != "":
-		return "cgroup v1 memory"
-	default:
+	var all []string
+	for _, group := range []struct{ folder, name string }{{c.unified, "v2"}, {c.memory, "v1 memory"}, {c.pids, "v1 pids"}} {
+		if group.folder != "" {
+			all = append(all, group.name)
+		}
+	}
+	if len(all) == 0 {
 		return "no cgroups"
 	}
+	return "cgroup " + strings.Join(all, " and ")
 }
 
 // Cgroup holds the processes of one trial.
 type Cgroup struct{ folders []string }
 
-// New creates a group. limit in bytes is set if the memory controller is available; 0 sets none.
+// New creates a group. limit in bytes is set if the memory controller is available; 0 sets none. MaxTasks is set if that of tasks
+// is.
 func (c Cgroups) New(name string, limit uint64) (*Cgroup, error) {
 	g := &Cgroup{}
-	for _, parent := range []string{c.unified, c.memory} {
-		if parent == "" {
-			continue
-		}
+	for _, parent := range c.Parents() {
 		folder := filepath.Join(parent, name)
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), g.Remove())
 		}
 		g.folders = append(g.folders, folder)
-		if limit == 0 {
-			continue
-		}
-		for _, file := range []string{"memory.max", "memory.limit_in_bytes"} {
-			// Version 2 has the file only if the parent delegates the controller; the polled limit holds in any case.
-			if _, err := os.Stat(filepath.Join(folder, file)); err == nil {
-				_ = os.WriteFile(filepath.Join(folder, file), []byte(strconv.FormatUint(limit, 10)), 0o600)
-			}
+		g.set("pids.max", MaxTasks)
+		if limit != 0 {
+			g.set("memory.max", limit)
+			g.set("memory.limit_in_bytes", limit)
 		}
 	}
 	return g, nil
 }
 
+// set writes a limit where the group has it. Version 2 does only if the parent delegates the controller; the polled limit holds in
+// any case.
+func (g *Cgroup) set(file string, limit uint64) {
+	for _, folder := range g.folders {
+		if path := filepath.Join(folder, file); exists(path) {
+			_ = os.WriteFile(path, []byte(strconv.FormatUint(limit, 10)), 0o600)
+		}
+	}
+}
+
 // Parents are the folders in which the groups are created.
 func (c Cgroups) Parents() (all []string) {
-	for _, parent := range []string{c.unified, c.memory} {
+	for _, parent := range []string{c.unified, c.memory, c.pids} {
 		if parent != "" {
 			all = append(all, parent)
 		}
@@ -217,17 +225,25 @@ func (g *Cgroup) add(pid int) {
 
 // OutOfMemory reports whether the kernel killed a process of the group for exceeding its limit.
 func (g *Cgroup) OutOfMemory() bool {
+	return g.counted("oom_kill", "memory.events", "memory.oom_control")
+}
+
+// OutOfTasks reports whether the kernel refused the group a process or thread for exceeding MaxTasks.
+func (g *Cgroup) OutOfTasks() bool { return g.counted("max", "pids.events") }
+
+// counted reports whether an event is counted in one of the files.
+func (g *Cgroup) counted(event string, files ...string) bool {
 	if g == nil {
 		return false
 	}
 	for _, folder := range g.folders {
-		for _, name := range []string{"memory.events", "memory.oom_control"} {
+		for _, name := range files {
 			data, err := os.ReadFile(filepath.Join(folder, name))
 			if err != nil {
 				continue
 			}
 			for line := range strings.Lines(string(data)) {
-				if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "oom_kill" && fields[1] != "0" {
+				if fields := strings.Fields(line); len(fields) == 2 && fields[0] == event && fields[1] != "0" {
 					return true
 				}
 			}
@@ -241,6 +257,7 @@ func (g *Cgroup) Kill() {
 	if g == nil {
 		return
 	}
+	g.set("pids.max", 0) // no more are born while they are killed
 	for _, folder := range g.folders {
 		if os.WriteFile(filepath.Join(folder, "cgroup.kill"), []byte("1"), 0o600) == nil {
 			continue

@@ -15,6 +15,7 @@ const Mark = "MISSTEP_TRIAL"
 type stat struct {
 	pid, ppid, session int
 	state              byte
+	threads            int
 	start              uint64 // in clock ticks since boot: pid and start together identify a process uniquely
 	rss                uint64 // in bytes
 }
@@ -40,15 +41,16 @@ func parseStat(data []byte) (stat, bool) {
 		return stat{}, false
 	}
 	var s stat
-	var err [5]error
+	var err [6]error
 	s.pid, err[0] = strconv.Atoi(strings.TrimSpace(string(data[:open])))
 	s.state = fields[0][0]
 	s.ppid, err[1] = strconv.Atoi(fields[1])
 	s.session, err[2] = strconv.Atoi(fields[3])
 	s.start, err[3] = strconv.ParseUint(fields[19], 10, 64)
 	s.rss, err[4] = strconv.ParseUint(fields[21], 10, 64)
+	s.threads, err[5] = strconv.Atoi(fields[17])
 	s.rss *= pageSize
-	return s, err == [5]error{}
+	return s, err == [6]error{}
 }
 
 // StartTime returns the start of a process in clock ticks since boot; false if there is no such process, or only what is left of

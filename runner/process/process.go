@@ -149,6 +149,9 @@ func (p *Process) run(started chan<- error) {
 	p.pid = cmd.Process.Pid
 	p.spec.Cgroup.add(p.pid)
 	p.limitCore(p.spec.Core)
+	if u := p.spec.Box.User(); u != nil && sandbox.IsOwn(u.Uid) { // else others have that user, too
+		p.limit(unix.RLIMIT_NPROC, MaxTasks)
+	}
 	p.family = family{leader: p.pid, mark: p.spec.Mark, user: p.spec.Box.User(), known: map[int]uint64{}}
 	p.mu.Lock()
 	p.join(p.family.members(false))
@@ -217,12 +220,13 @@ func (p *Process) command(stdout, stderr *os.File) *exec.Cmd {
 }
 
 // limitCore bounds the core file in bytes. If the kernel refuses because its own limit is lower, the core file is shorter.
-func (p *Process) limitCore(bytes uint64) {
-	limit := func() error {
-		return unix.Prlimit(p.pid, unix.RLIMIT_CORE, &unix.Rlimit{Cur: bytes, Max: bytes}, nil)
-	}
-	if errors.Is(limit(), unix.EPERM) { // without CAP_SYS_RESOURCE
-		_ = p.spec.Box.As(limit)
+func (p *Process) limitCore(bytes uint64) { p.limit(unix.RLIMIT_CORE, bytes) }
+
+// limit sets a limit of the program, if the kernel has no lower one.
+func (p *Process) limit(resource int, most uint64) {
+	set := func() error { return unix.Prlimit(p.pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil) }
+	if errors.Is(set(), unix.EPERM) { // without CAP_SYS_RESOURCE
+		_ = p.spec.Box.As(set)
 	}
 }
 

@@ -268,7 +268,7 @@ func TestParseStatTakesAnyName(t *testing.T) {
 	text := "17 (a) b (c) S 3 17 16 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 1000 25 1844674407\n"
 	s, ok := parseStat([]byte(text))
 	require.True(t, ok)
-	require.Equal(t, stat{pid: 17, ppid: 3, session: 16, state: 'S', start: 4711, rss: 25 * pageSize}, s)
+	require.Equal(t, stat{pid: 17, ppid: 3, session: 16, state: 'S', threads: 1, start: 4711, rss: 25 * pageSize}, s)
 	for _, bad := range []string{"", "17", "17 (a", "x (a) S", ") (", strings.Replace(text, "4711", "x", 1)} {
 		_, ok := parseStat([]byte(bad))
 		require.False(t, ok, bad)
@@ -276,17 +276,35 @@ func TestParseStatTakesAnyName(t *testing.T) {
 }
 
 func TestLocateCgroups(t *testing.T) {
-	unified, memory := locate(
-		"4:memory:/a/b\n0::/\n",
-		"31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
-	)
-	require.Equal(t, "/sys/fs/cgroup/unified", unified)
-	require.Equal(t, "/sys/fs/cgroup/memory/a/b", memory)
-	unified, memory = locate("0::/user.slice/x\n", "35 30 0:31 /user.slice /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw\n")
-	require.Equal(t, "/sys/fs/cgroup/x", unified)
-	require.Empty(t, memory)
-	unified, memory = locate("garbage", "more garbage - ")
-	require.Empty(t, unified+memory)
+	require.Equal(t, Cgroups{"/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory/a/b", "/sys/fs/cgroup/pids"}, locate(
+		"8:pids:/\n4:memory:/a/b\n0::/\n",
+		"31 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n32 30 0:28 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"+
+			"35 30 0:31 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+	))
+	require.Equal(t, Cgroups{unified: "/sys/fs/cgroup/x"},
+		locate("0::/user.slice/x\n", "35 30 0:31 /user.slice /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw\n"))
+	require.Zero(t, locate("garbage", "more garbage - "))
+}
+
+// The kernel refuses a trial more processes and threads than its group may have, and the end of a program that makes new ones all
+// the time does not wait for them.
+func TestTasksAreBounded(t *testing.T) {
+	cgroups := DetectCgroups()
+	if cgroups.pids == "" && !exists(filepath.Join(cgroups.unified, "pids.max")) {
+		t.Skip("no pids controller that this process may use: " + cgroups.String())
+	}
+	group, err := cgroups.New(fmt.Sprintf("misstep-test-tasks-%d", os.Getpid()), 0)
+	require.NoError(t, err)
+	group.set("pids.max", 8)                     // thousands of processes would slow the machine down
+	begin := filepath.Join(t.TempDir(), "begin") // made once the program is in the group: what it had before is not refused
+	p := shell(t, "until [ -e "+begin+" ]; do sleep 0.01; done; "+
+		"for i in 1 2 3 4 5 6 7 8 9 10 11 12; do (trap '' TERM; while :; do sleep 1000 & done) & done; wait", group)
+	require.NoError(t, os.WriteFile(begin, nil, 0o600))
+	require.Eventually(t, group.OutOfTasks, time.Minute, 10*time.Millisecond)
+	require.LessOrEqual(t, p.Usage().Threads, 8)
+	p.Kill()
+	require.NoError(t, await(t, p).Err)
+	require.NoError(t, group.Remove())
 }
 
 // A program of another user is limited, too, by a root without CAP_SYS_RESOURCE.
@@ -305,6 +323,8 @@ func TestCoreLimitOfAnotherUser(t *testing.T) {
 	var limit unix.Rlimit
 	require.NoError(t, s.Box.As(func() error { return unix.Prlimit(p.PID(), unix.RLIMIT_CORE, nil, &limit) }))
 	require.Equal(t, unix.Rlimit{Cur: 1 << 20, Max: 1 << 20}, limit)
+	require.NoError(t, s.Box.As(func() error { return unix.Prlimit(p.PID(), unix.RLIMIT_NPROC, nil, &limit) }))
+	require.Equal(t, unix.Rlimit{Cur: MaxTasks, Max: MaxTasks}, limit)
 	user, _, ok := sandbox.UserOf(p.PID())
 	require.True(t, ok)
 	require.Equal(t, s.Box.UID(), int(user))

@@ -9,8 +9,8 @@ import (
 
 // Usage of the family at one moment.
 type Usage struct {
-	// Processes that are alive.
-	Processes int
+	// Processes that are alive, and the Threads that they have in all.
+	Processes, Threads int
 	// RSS summed over them in bytes; shared pages count for each.
 	RSS uint64
 	// MaxRSS is the highest RSS of one of them in bytes.
@@ -39,6 +39,7 @@ func (p *Process) Usage() Usage {
 			u.Unlinked += unlinked(s.pid, device, seen)
 		}
 		u.Processes++
+		u.Threads += s.threads
 		u.RSS += s.rss
 		u.MaxRSS = max(u.MaxRSS, s.rss)
 	}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"misstep/internal/regular"
 	"misstep/runner/process"
@@ -51,6 +52,7 @@ func (a *Area) reap() error {
 		return fmt.Errorf("reap stale trials: %w", err)
 	}
 	var errs []error
+	deadline := time.Now().Add(reapPatience)
 	for _, parent := range a.cgroups.Parents() {
 		errs = append(errs, process.ReapCgroups(parent, stale))
 	}
@@ -64,8 +66,9 @@ func (a *Area) reap() error {
 		}
 		errs = append(errs, process.KillMarked(path, ownerOf(path)))
 		removeSocket(path)
-		errs = append(errs, RemoveAll(path))
+		errs = append(errs, a.remove(path, deadline))
 	}
+	a.removeAside()
 	return errors.Join(errs...)
 }
 
@@ -93,7 +96,7 @@ func (f *Folder) note(name, text string) error {
 		return err
 	}
 	defer root.Close()
-	if err := root.RemoveAll(name); err != nil {
+	if err := removeBefore(filepath.Join(f.Path, name), time.Now().Add(removePatience)); err != nil {
 		return err
 	}
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

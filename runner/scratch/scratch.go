@@ -11,26 +11,31 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
+	"time"
 
 	"misstep/runner/process"
 )
 
-// Area is a folder for the folders of trials. It does not change after Open and is safe for concurrent use.
+// Area is a folder for the folders of trials. It is safe for concurrent use.
 type Area struct {
 	path    string
 	start   uint64
 	cgroups process.Cgroups
+	logger  *slog.Logger
+	aside   sync.Mutex // held while what was moved aside is removed
 }
 
 // Reap reaps what dead runners left in an area, which need not exist.
-func Reap(path string, cgroups process.Cgroups) error {
+func Reap(path string, cgroups process.Cgroups, logger *slog.Logger) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_, err := Open(path, cgroups)
+	_, err := Open(path, cgroups, logger)
 	return err
 }
 
@@ -38,14 +43,18 @@ func Reap(path string, cgroups process.Cgroups) error {
 type Folder struct {
 	// Path of the folder, absolute; its name is unique on the machine.
 	Path string
+	area *Area
 }
 
 // ErrNoSpace is in the chain of errors about a full file system; their text names the folder and the remedy.
 var ErrNoSpace = errors.New("no space left")
 
 // Open creates the area if it does not exist (mode 0700) and reaps what dead runners left in it: processes, control groups,
-// folders, sockets.
-func Open(path string, cgroups process.Cgroups) (*Area, error) {
+// folders, sockets. The logger, which may be nil, is told what cannot be removed, which is no error.
+func Open(path string, cgroups process.Cgroups, logger *slog.Logger) (*Area, error) {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open trial area: %w", err)
@@ -61,7 +70,7 @@ func Open(path string, cgroups process.Cgroups) (*Area, error) {
 	if !ok {
 		return nil, errors.New("open trial area: /proc does not show this process; mount it")
 	}
-	a := &Area{path: path, start: start, cgroups: cgroups}
+	a := &Area{path: path, start: start, cgroups: cgroups, logger: logger}
 	return a, a.reap()
 }
 
@@ -74,71 +83,16 @@ func (a *Area) New() (*Folder, error) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return nil, Explain(a.path, fmt.Errorf("make trial folder: %w", err))
 	}
-	f := &Folder{Path: path}
+	f := &Folder{Path: path, area: a}
 	if err := f.noteGroups(a.cgroups.Parents()); err != nil {
 		return nil, errors.Join(Explain(a.path, fmt.Errorf("make trial folder: %w", err)), f.Remove())
 	}
 	return f, nil
 }
 
-// Remove removes the folder and everything in it.
-func (f *Folder) Remove() error { return RemoveAll(f.Path) }
-
-// Size returns the disk usage of the files in the folder in bytes. Files that disappear meanwhile do not count.
-func (f *Folder) Size() uint64 {
-	var sum uint64
-	_ = filepath.WalkDir(f.Path, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // what cannot be read is not counted
-		}
-		if info, err := d.Info(); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				sum += uint64(max(0, st.Blocks)) * 512 // see stat(2): st_blocks counts 512 bytes whatever the block size
-			}
-		}
-		return nil
-	})
-	return sum
-}
-
-// RemoveAll is os.RemoveAll that also removes folders whose permissions a workload has removed. It changes nothing outside of the
-// path, whatever links are there, or come there meanwhile.
-func RemoveAll(path string) error {
-	for range 64 { // each round makes one more level of folders accessible
-		if os.RemoveAll(path) == nil {
-			return nil
-		}
-		openUp(path) // if it fails, so does os.RemoveAll
-	}
-	if err := os.RemoveAll(path); err != nil {
-		return fmt.Errorf("remove trial folder: %w", err)
-	}
-	return nil
-}
-
-// openUp lets this user into a folder and those in it, as far as they can be read.
-func openUp(path string) {
-	parent, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return
-	}
-	defer parent.Close()
-	if info, err := parent.Lstat(filepath.Base(path)); err != nil || !info.IsDir() {
-		return
-	}
-	_ = parent.Chmod(filepath.Base(path), 0o700)
-	root, err := parent.OpenRoot(filepath.Base(path))
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = root.Chmod(p, 0o700) // in the folder, also where a link took its place
-		}
-		return nil
-	})
-}
+// Remove removes the folder and everything in it. What cannot be removed within some seconds is moved aside and removed later, and
+// the area's logger told, so that no trial waits for it.
+func (f *Folder) Remove() error { return f.area.remove(f.Path, time.Now().Add(removePatience)) }
 
 // Explain adds the remedy to errors about a full file system; it returns others unchanged.
 func Explain(folder string, err error) error {

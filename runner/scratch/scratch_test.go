@@ -17,7 +17,7 @@ import (
 )
 
 func TestFolderIsPrivateAndGoes(t *testing.T) {
-	area, err := Open(filepath.Join(t.TempDir(), "trials"), process.Cgroups{})
+	area, err := Open(filepath.Join(t.TempDir(), "trials"), process.Cgroups{}, nil)
 	require.NoError(t, err)
 	folder, err := area.New()
 	require.NoError(t, err)
@@ -27,7 +27,9 @@ func TestFolderIsPrivateAndGoes(t *testing.T) {
 	deep := filepath.Join(folder.Path, "a", "b")
 	require.NoError(t, os.MkdirAll(deep, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(deep, "f"), make([]byte, 100_000), 0o600))
-	require.GreaterOrEqual(t, folder.Size(), uint64(100_000))
+	size, err := folder.Size(1 << 30)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, size, uint64(100_000))
 	require.NoError(t, os.Chmod(deep, 0))
 	require.NoError(t, os.Chmod(filepath.Dir(deep), 0))
 	require.NoError(t, folder.Remove())
@@ -55,7 +57,7 @@ func TestReapOfADeadRunner(t *testing.T) {
 	living := filepath.Join(dir, fmt.Sprintf("trial-%d-%d-0123456789abcdef", os.Getpid(), start))
 	require.NoError(t, os.Mkdir(living, 0o700))
 
-	_, err = Open(dir, process.DetectCgroups())
+	_, err = Open(dir, process.DetectCgroups(), nil)
 	require.NoError(t, err)
 	require.NoDirExists(t, stale)
 	require.DirExists(t, living, "its runner lives")
@@ -93,7 +95,7 @@ func TestReapOfForeignGroups(t *testing.T) {
 	go func() { died <- orphan.Wait() }()
 	require.NoError(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, orphan.Process.Pid), 0o600))
 
-	require.NoError(t, Reap(dir, process.Cgroups{}))
+	require.NoError(t, Reap(dir, process.Cgroups{}, nil))
 	select {
 	case err := <-died:
 		require.Error(t, err, "it was killed")
@@ -104,7 +106,7 @@ func TestReapOfForeignGroups(t *testing.T) {
 	require.NoDirExists(t, group)
 	require.DirExists(t, other)
 	require.NoDirExists(t, filepath.Join(dir, name))
-	require.NoError(t, Reap(filepath.Join(dir, "gone"), here))
+	require.NoError(t, Reap(filepath.Join(dir, "gone"), here, nil))
 }
 
 // A group without a folder, and a runner that is dead but not awaited by its parent.
@@ -126,7 +128,7 @@ func TestReapOfAGroupAndOfAZombiesTrial(t *testing.T) {
 		require.NoError(t, os.Mkdir(filepath.Join(parent, name), 0o755))
 		require.NoError(t, os.Mkdir(filepath.Join(parent, "misstep-probe-1"), 0o755))
 	}
-	require.NoError(t, Reap(dir, groups))
+	require.NoError(t, Reap(dir, groups, nil))
 	require.NoDirExists(t, filepath.Join(dir, name))
 	for _, parent := range groups.Parents() {
 		require.NoDirExists(t, filepath.Join(parent, name))
@@ -150,7 +152,7 @@ func TestReapOfASocket(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(trial, attachedFile), []byte(note), 0o600))
 	}
 	require.FileExists(t, socket)
-	require.NoError(t, Reap(dir, process.Cgroups{}))
+	require.NoError(t, Reap(dir, process.Cgroups{}, nil))
 	require.NoFileExists(t, socket)
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -194,11 +196,17 @@ func TestRemovalFollowsNoLinks(t *testing.T) {
 	require.NoError(t, os.Symlink(outside, filepath.Join(folder, "link")))
 	require.NoError(t, os.Symlink(outside, filepath.Join(folder, "a", "b", "link")))
 	require.NoError(t, os.Chmod(filepath.Join(folder, "a", "b"), 0))
-	openUp(folder)
+	parent, err := os.Open(filepath.Join(folder, "a"))
+	require.NoError(t, err)
+	defer parent.Close()
+	allow(parent, "b")
 	info, err := os.Stat(filepath.Join(folder, "a", "b"))
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o700), info.Mode().Perm())
-	openUp(filepath.Join(folder, "link"))
+	top, err := os.Open(folder)
+	require.NoError(t, err)
+	defer top.Close()
+	allow(top, "link")
 	info, err = os.Stat(outside)
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o500), info.Mode().Perm())

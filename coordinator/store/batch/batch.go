@@ -9,8 +9,10 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"misstep/coordinator/store"
 )
@@ -30,8 +32,10 @@ type Store struct {
 	// Committed, unless nil, is called after each transaction that is durable, with the number of its updates. It is set before the
 	// first call.
 	Committed func(updates int)
+	// Clock returns the time, in which updates arrive; nil is time.Now. It is set before the first call.
+	Clock func() time.Time
 	// begin is called before each transaction and returns what runs first in it.
-	begin func() func(store.Tx) error
+	begin func(arrived time.Time) func(store.Tx) error
 
 	mu sync.Mutex
 	// waiting updates, in the order of their arrival; guarded by mu.
@@ -41,18 +45,19 @@ type Store struct {
 }
 
 // New returns a store above another one, which it owns. begin, unless nil, is called before each transaction is asked for, which
-// may take long, and returns what runs first in it, several times if need be; an error of that is one of all updates of the
-// transaction.
-func New(below store.Store, begin func() func(store.Tx) error) *Store {
+// may take long, with the time at which its first update arrived: no update that waits arrived earlier. It returns what runs first
+// in the transaction, several times if need be; an error of that is one of all updates of the transaction.
+func New(below store.Store, begin func(arrived time.Time) func(store.Tx) error) *Store {
 	if begin == nil {
-		begin = func() func(store.Tx) error { return func(store.Tx) error { return nil } }
+		begin = func(time.Time) func(store.Tx) error { return func(store.Tx) error { return nil } }
 	}
 	return &Store{Store: below, begin: begin}
 }
 
 // update is a call of Update.
 type update struct {
-	ctx context.Context //nolint:containedctx // of the call that waits for it
+	ctx     context.Context //nolint:containedctx // of the call that waits for it
+	arrived time.Time
 	// runner whose leases it will read, if any.
 	runner string
 	run    func(store.Tx) error
@@ -78,6 +83,7 @@ func (s *Store) UpdateFor(ctx context.Context, runner string, f func(store.Tx) e
 	}
 	u := &update{ctx: ctx, runner: runner, run: f, done: make(chan struct{})}
 	s.mu.Lock()
+	u.arrived = s.now()
 	s.waiting = append(s.waiting, u)
 	if !s.working {
 		s.working = true
@@ -96,6 +102,13 @@ func (s *Store) UpdateFor(ctx context.Context, runner string, f func(store.Tx) e
 		panic(u.panicked)
 	}
 	return u.err
+}
+
+func (s *Store) now() time.Time {
+	if s.Clock == nil {
+		return time.Now()
+	}
+	return s.Clock()
 }
 
 // work runs transactions until nothing waits.
@@ -163,10 +176,10 @@ func (s *Store) commit(todo []*update) {
 
 // once runs updates in one transaction.
 func (s *Store) once(todo []*update) error {
-	first := s.begin()
+	first := s.begin(todo[0].arrived)
 	ctx, release := contextOf(todo)
 	defer release()
-	err := s.Store.Update(ctx, func(tx store.Tx) error { return apply(tx, first, todo) })
+	err := s.Store.Update(ctx, func(tx store.Tx) error { return apply(ctx, tx, first, todo) })
 	if err == nil && s.Committed != nil {
 		s.Committed(len(todo))
 	}
@@ -205,8 +218,8 @@ func unfailed(all []*update) []*update {
 	return rest
 }
 
-// apply runs updates in a transaction.
-func apply(tx store.Tx, first func(store.Tx) error, todo []*update) error {
+// apply runs updates in a transaction, until nobody waits for it any more.
+func apply(ctx context.Context, tx store.Tx, first func(store.Tx) error, todo []*update) error {
 	o := newOverlay(tx, len(todo) == 1)
 	runners := make([]string, 0, len(todo))
 	for _, u := range todo {
@@ -221,6 +234,9 @@ func apply(tx store.Tx, first func(store.Tx) error, todo []*update) error {
 	}
 	o.keep()
 	for _, u := range todo {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("nobody waits for the transaction any more: %w", err)
+		}
 		err := u.in(o)
 		switch {
 		case o.broken != nil:

@@ -27,6 +27,8 @@ type gated struct {
 	// durable transactions of together, by their number of updates.
 	durable []int
 	commit  error
+	// ended is closed when nobody waits for the transaction that is under way.
+	ended <-chan struct{}
 }
 
 func newGated() *gated { return &gated{Store: memory.New(), begin: make(chan struct{})} }
@@ -35,6 +37,7 @@ func (g *gated) Update(ctx context.Context, f func(store.Tx) error) error {
 	<-g.begin
 	g.mu.Lock()
 	g.begun++
+	g.ended = ctx.Done()
 	g.mu.Unlock()
 	return g.Store.Update(ctx, func(tx store.Tx) error {
 		if err := f(tx); err != nil {
@@ -201,6 +204,32 @@ func TestTransactionEndsWithItsLastCaller(t *testing.T) {
 	require.ErrorIs(t, <-errs, context.Canceled)
 }
 
+// A transaction that nobody waits for any more does not go on to its last update.
+func TestTransactionStopsWhenAllHaveLeft(t *testing.T) {
+	g := newGated()
+	b := batch.New(g, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(t, b.Update(t.Context(), put("C0"))) })
+	require.Eventually(t, b.Working, 10*time.Second, time.Millisecond)
+	running.Go(func() {
+		assert.ErrorIs(t, b.Update(ctx, func(tx store.Tx) error {
+			cancel()
+			<-g.ended
+			return put("C1")(tx)
+		}), context.Canceled)
+	})
+	require.Eventually(t, func() bool { return b.Waiting() == 1 }, 10*time.Second, time.Millisecond)
+	running.Go(func() {
+		err := b.Update(ctx, func(store.Tx) error { t.Error("ran for nobody"); return nil })
+		assert.ErrorIs(t, err, context.Canceled)
+	})
+	require.Eventually(t, func() bool { return b.Waiting() == 2 }, 10*time.Second, time.Millisecond)
+	close(g.begin)
+	running.Wait()
+	assert.Equal(t, []string{"C0"}, g.campaigns(t))
+}
+
 // away is a store whose server does not answer.
 type away struct{ store.Store }
 
@@ -212,7 +241,7 @@ func (away) Update(ctx context.Context, _ func(store.Tx) error) error {
 func TestFirstRunsInEachTransaction(t *testing.T) {
 	boom := errors.New("boom")
 	var fail error
-	b := batch.New(memory.New(), func() func(store.Tx) error {
+	b := batch.New(memory.New(), func(time.Time) func(store.Tx) error {
 		return func(tx store.Tx) error { return errors.Join(put("C0")(tx), fail) }
 	})
 	require.NoError(t, b.Update(t.Context(), func(tx store.Tx) error {

@@ -11,7 +11,7 @@ import (
 func (o *overlay) PutJob(j store.Job) error {
 	k := trialKey{j.Campaign, j.Index}
 	// An unknown job is taken for a new one: the queue puts a job for a trial that was not in the queue.
-	if !o.jobs.rows[k].present {
+	if !o.jobs.look(k).present {
 		o.waiting.add(j.Campaign, 1)
 	}
 	o.jobs.put(k, j)
@@ -20,7 +20,7 @@ func (o *overlay) PutJob(j store.Job) error {
 
 func (o *overlay) DeleteJob(campaign string, index uint64) error {
 	k := trialKey{campaign, index}
-	if o.jobs.rows[k].present {
+	if o.jobs.look(k).present {
 		o.waiting.add(campaign, -1)
 	}
 	o.jobs.remove(k)
@@ -41,27 +41,22 @@ func (o *overlay) Jobs(campaign string) ([]store.Job, error) {
 		o.jobs.read(trialKey{campaign, j.Index}, j)
 	}
 	var out []store.Job
-	o.jobs.each(func(k trialKey, j store.Job) {
-		if k.campaign == campaign {
-			out = append(out, j)
-		}
+	treeOf(o.jobIndex.all, campaign).Ascend(func(index uint64) bool {
+		out = append(out, o.jobs.look(trialKey{campaign, index}).value)
+		return true
 	})
-	slices.SortFunc(out, compareJobs)
 	return out, nil
 }
 
-func compareJobs(a, b store.Job) int { return cmp.Compare(a.Index, b.Index) }
-
-// readyKey is what a page of ready jobs was read for.
+// readyKey is what ready jobs were read for.
 type readyKey struct{ campaign, capabilities string }
 
-// readyPage holds ready jobs of the store below, those with the lowest indices first. Jobs that become ready while the transaction
-// runs are found by the next one.
+// readyPage says which ready jobs of the store below are known. Jobs there that become ready while the transaction runs are found
+// by the next one.
 type readyPage struct {
-	jobs []store.Job
-	// skip is the number of jobs at the beginning that are not ready any more.
-	skip int
-	// more is true when the store below may have further ones.
+	// upTo is where reading continues: those with lower indices are known.
+	upTo uint64
+	// more is true when there may be further ones.
 	more bool
 }
 
@@ -69,76 +64,51 @@ type readyPage struct {
 const pageSize = 128
 
 func (o *overlay) ReadyJobs(f store.ReadyFilter) ([]store.Job, error) {
-	var out []store.Job
-	// Those that were put by the transaction are few.
-	for _, k := range o.jobs.changed {
-		r := o.jobs.rows[k]
-		if r.changed && r.present && f.Matches(r.value) && !slices.ContainsFunc(out,
-			func(j store.Job) bool { return j.Index == k.index }) {
-			out = append(out, r.value)
-		}
-	}
-	slices.SortFunc(out, compareJobs)
-	page, err := o.page(f)
-	if err != nil {
-		return nil, err
-	}
-	found := 0
-	for i := page.skip; found < f.Limit; i++ {
-		if i == len(page.jobs) {
-			if !page.more {
-				break
-			}
-			if err := o.readMore(page, f); err != nil {
-				return nil, err
-			}
-			i--
-			continue
-		}
-		j := page.jobs[i]
-		if r := o.jobs.rows[trialKey{j.Campaign, j.Index}]; r.changed {
-			if i == page.skip {
-				old := page.skip
-				o.journal.note(func() { page.skip = old })
-				page.skip++
-			}
-			continue
-		}
-		if f.Matches(j) {
-			out = append(out, j)
-			found++
-		}
-	}
-	slices.SortFunc(out, compareJobs)
-	return out[:min(len(out), f.Limit)], nil
-}
-
-func (o *overlay) page(f store.ReadyFilter) (*readyPage, error) {
+	o.jobIndex.pass(f.At)
 	key := readyKey{f.Campaign, strings.Join(f.Capabilities, "\n")}
 	p := o.ready[key]
 	if p == nil {
 		p = &readyPage{more: true}
 		o.ready[key] = p
+	}
+	for {
+		out := o.knownReady(f)
+		if !p.more || len(out) > 0 && len(out) == f.Limit && out[len(out)-1].Index < p.upTo {
+			return out, nil
+		}
 		if err := o.readMore(p, f); err != nil {
-			delete(o.ready, key)
 			return nil, err
 		}
 	}
-	return p, nil
+}
+
+// knownReady returns the jobs that match among those that the transaction knows.
+func (o *overlay) knownReady(f store.ReadyFilter) []store.Job {
+	var out []store.Job
+	for _, needs := range slices.Compact(slices.Sorted(slices.Values(append([]string{""}, f.Capabilities...)))) {
+		n := 0
+		treeOf(o.jobIndex.ready, placeKey{f.Campaign, needs}).AscendGreaterOrEqual(f.From, func(index uint64) bool {
+			if j := o.jobs.look(trialKey{f.Campaign, index}).value; f.Matches(j) {
+				out = append(out, j)
+				n++
+			}
+			return n < f.Limit
+		})
+	}
+	slices.SortFunc(out, func(a, b store.Job) int { return cmp.Compare(a.Index, b.Index) })
+	return out[:min(len(out), f.Limit)]
 }
 
 func (o *overlay) readMore(p *readyPage, f store.ReadyFilter) error {
-	f.From, f.Limit = 0, pageSize
-	if n := len(p.jobs); n > 0 {
-		f.From = p.jobs[n-1].Index + 1
-	}
+	f.From, f.Limit = p.upTo, pageSize
 	below, err := o.tx.ReadyJobs(f)
 	if err != nil {
 		return o.below(err)
 	}
 	for _, j := range below {
 		o.jobs.read(trialKey{j.Campaign, j.Index}, j)
+		p.upTo = j.Index + 1
 	}
-	p.jobs, p.more = append(p.jobs, below...), len(below) == pageSize
+	p.more = len(below) == pageSize
 	return nil
 }

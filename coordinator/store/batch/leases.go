@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"misstep/coordinator/store"
 )
@@ -11,8 +12,8 @@ import (
 func (o *overlay) preload(runners []string) error {
 	var wanted []string
 	for _, r := range runners {
-		if _, known := o.ofRunner[r]; !known && r != "" {
-			o.ofRunner[r] = nil
+		if r != "" && !o.wholeRunners[r] {
+			o.wholeRunners[r] = true
 			wanted = append(wanted, r)
 		}
 	}
@@ -20,21 +21,21 @@ func (o *overlay) preload(runners []string) error {
 		return nil
 	}
 	below, err := o.tx.Leases(store.LeaseFilter{Runners: wanted})
+	o.readLeases(below)
+	return o.below(err)
+}
+
+func (o *overlay) readLeases(below []*store.Lease) {
 	for _, l := range below {
 		o.leases.read(l.ID, l)
-		o.ofRunner[l.Runner] = append(o.ofRunner[l.Runner], l.ID)
 	}
-	for _, id := range o.leases.changed {
-		o.noteRunner(id, o.leases.rows[id].value)
-	}
-	return o.below(err)
 }
 
 func (o *overlay) PutLease(l *store.Lease) error {
 	l = copyOf(l)
 	l.Job.Recipe = nil // the lease itself holds the recipe
 	// An unknown lease is taken for a new one: leases that are changed have been read.
-	switch old := o.leases.rows[l.ID]; {
+	switch old := o.leases.look(l.ID); {
 	case !old.present:
 		o.leased.add(l.Job.Campaign, 1)
 	case old.value.Job.Campaign != l.Job.Campaign:
@@ -42,18 +43,7 @@ func (o *overlay) PutLease(l *store.Lease) error {
 		o.leased.add(l.Job.Campaign, 1)
 	}
 	o.leases.put(l.ID, l)
-	o.noteRunner(l.ID, l)
 	return nil
-}
-
-// noteRunner adds a lease to those of its runner, if they are known.
-func (o *overlay) noteRunner(id string, l *store.Lease) {
-	if l == nil {
-		return
-	}
-	if ids, known := o.ofRunner[l.Runner]; known && !slices.Contains(ids, id) {
-		o.ofRunner[l.Runner] = append(ids, id)
-	}
 }
 
 func (o *overlay) DeleteLease(id string) error {
@@ -63,6 +53,21 @@ func (o *overlay) DeleteLease(id string) error {
 	}
 	o.leased.add(l.Job.Campaign, -1)
 	o.leases.remove(id)
+	return nil
+}
+
+// ExtendLeases changes the leases in the store below, which are too many to be read, and those that are known.
+func (o *overlay) ExtendLeases(deadline time.Time) error {
+	if err := o.flush(); err != nil {
+		return err
+	}
+	if err := o.written(func() error { return o.tx.ExtendLeases(deadline) }); err != nil {
+		return err
+	}
+	for _, l := range o.knownLeases(store.LeaseFilter{ExpiredAt: deadline}) {
+		l.Deadline = deadline
+		o.leases.replace(l.ID, row[*store.Lease]{value: l, present: true, below: true}, true)
+	}
 	return nil
 }
 
@@ -80,33 +85,51 @@ func (o *overlay) CountLeases(campaign string) (uint64, error) {
 }
 
 func (o *overlay) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
-	var candidates []string
-	if f.Runner != "" && len(f.Runners) == 0 && f.Campaign == "" && f.ExpiredAt.IsZero() {
+	switch {
+	case f.Limit > 0:
+		return o.earliest(f)
+	case f.Runner != "":
 		if err := o.preload([]string{f.Runner}); err != nil {
 			return nil, err
 		}
-		candidates = o.ofRunner[f.Runner]
-	} else {
+	default:
 		below, err := o.tx.Leases(f)
 		if err != nil {
 			return nil, o.below(err)
 		}
-		for _, l := range below {
-			o.leases.read(l.ID, l)
-			candidates = append(candidates, l.ID)
-		}
-		candidates = append(candidates, o.leases.changed...)
-		slices.Sort(candidates)
-		candidates = slices.Compact(candidates)
+		o.readLeases(below)
 	}
-	var out []*store.Lease
-	for _, id := range candidates {
-		if r := o.leases.rows[id]; r.present && f.Matches(r.value) {
-			out = append(out, copyOf(r.value))
-		}
-	}
+	out := o.knownLeases(f)
 	slices.SortFunc(out, func(a, b *store.Lease) int {
 		return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))
 	})
 	return out, nil
+}
+
+// knownLeases returns copies of those that match among the leases that the transaction knows.
+func (o *overlay) knownLeases(f store.LeaseFilter) (out []*store.Lease) {
+	o.leaseIndex.visit(f, func(id string) bool {
+		if l := o.leases.look(id).value; f.Matches(l) {
+			out = append(out, copyOf(l))
+		}
+		return true
+	})
+	return out
+}
+
+// earliest is Leases for a filter with a limit: those with the earliest deadlines. The transaction may have changed what it reads
+// below; then it reads further.
+func (o *overlay) earliest(f store.LeaseFilter) ([]*store.Lease, error) {
+	for further := f; ; further.Limit *= 2 {
+		below, err := o.tx.Leases(further)
+		if err != nil {
+			return nil, o.below(err)
+		}
+		o.readLeases(below)
+		known := f.Earliest(o.knownLeases(f))
+		if n := len(known); len(below) < further.Limit ||
+			n == f.Limit && deadlineOf(known[n-1]).compare(deadlineOf(below[len(below)-1])) <= 0 {
+			return known, nil
+		}
+	}
 }

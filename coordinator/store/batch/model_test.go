@@ -26,7 +26,14 @@ func drawOperation(t *rapid.T) operation {
 	at := start.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "time")) * time.Second)
 	needs := rapid.SampledFrom([]string{"", "vm"}).Draw(t, "needs")
 	filter := rapid.SampledFrom([]store.LeaseFilter{
-		{}, {Runner: runner}, {Campaign: campaign}, {ExpiredAt: at}, {Runners: []string{"r1", "r2"}, Campaign: campaign},
+		{},
+		{Runner: runner},
+		{Campaign: campaign},
+		{ExpiredAt: at},
+		{Runners: []string{"r1", "r2"}, Campaign: campaign},
+		{ExpiredAt: at, Limit: 1},
+		{ExpiredAt: at, Limit: 3},
+		{Limit: 2},
 	}).Draw(t, "filter")
 	lease := fmt.Sprint("L", index, campaign) // one for each trial
 	show := func(x any, err error) string { return fmt.Sprint(x, err != nil) }
@@ -69,6 +76,7 @@ func drawOperation(t *rapid.T) operation {
 		},
 		func(tx store.Tx) string { return show(0, tx.DeleteLease(lease)) },
 		func(tx store.Tx) string { return show(tx.CountLeases(campaign)) },
+		func(tx store.Tx) string { return show(0, tx.ExtendLeases(at)) },
 		func(tx store.Tx) string {
 			return leases(tx.Leases(filter))
 		},

@@ -22,15 +22,17 @@ type overlay struct {
 	// running is true when every running campaign is known, all when every campaign is.
 	running, all bool
 	jobs         *table[trialKey, store.Job]
+	jobIndex     *jobIndex
 	waiting      counts
 	ready        map[readyKey]*readyPage
 	leases       *table[string, *store.Lease]
+	leaseIndex   *leaseIndex
 	leased       counts
-	// ofRunner are the leases of the runners whose leases are all known, and possibly others.
-	ofRunner map[string][]string
-	trials   []*store.Trial
-	results  map[trialKey]bool // those in trials
-	findings *table[string, *store.Finding]
+	// wholeRunners are those whose leases are all known.
+	wholeRunners map[string]bool
+	trials       []*store.Trial
+	results      map[trialKey]bool // those in trials
+	findings     *table[string, *store.Finding]
 	// allFindings is true when every finding is known.
 	allFindings bool
 }
@@ -41,11 +43,14 @@ type trialKey struct {
 }
 
 func newOverlay(tx store.Tx, alone bool) *overlay {
-	o := &overlay{alone: alone, ready: map[readyKey]*readyPage{}, ofRunner: map[string][]string{}, results: map[trialKey]bool{}}
+	o := &overlay{
+		alone: alone, ready: map[readyKey]*readyPage{}, wholeRunners: map[string]bool{}, results: map[trialKey]bool{},
+		jobIndex: newJobIndex(), leaseIndex: newLeaseIndex(),
+	}
 	o.through = through{tx: tx, flush: o.flush}
 	j := &o.journal
-	o.campaigns, o.jobs = newTable[string, *store.Campaign](j), newTable[trialKey, store.Job](j)
-	o.leases, o.findings = newTable[string, *store.Lease](j), newTable[string, *store.Finding](j)
+	o.campaigns, o.findings = newTable[string, *store.Campaign](j, nil), newTable[string, *store.Finding](j, nil)
+	o.jobs, o.leases = newTable(j, o.jobIndex), newTable(j, o.leaseIndex)
 	o.waiting, o.leased = newCounts(j, tx.CountJobs), newCounts(j, tx.CountLeases)
 	return o
 }
@@ -117,7 +122,6 @@ func (o *overlay) write() error {
 	o.leased.written()
 	o.trials = nil
 	clear(o.results)
-	clear(o.ready)
 	o.journal.keep()
 	return nil
 }

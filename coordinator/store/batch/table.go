@@ -25,9 +25,24 @@ func (j *journal) drop() {
 type table[K comparable, V any] struct {
 	journal *journal
 	rows    map[K]row[V]
-	// changed are the keys of rows that are to be written, in the order of their first change; a key may be there twice, or need
-	// no writing any more.
+	// index has the rows that are present.
+	index index[K, V]
+	// changed are the keys of rows that are to be written, in the order of their first change; one may need no writing any more.
 	changed []K
+	// looks is how often a row was looked at, which is what most of a transaction's time is for.
+	looks int
+}
+
+// index is an order of rows, beside the table.
+type index[K comparable, V any] interface {
+	add(k K, v V)
+	remove(k K, v V)
+}
+
+// look returns what is known of a key.
+func (t *table[K, V]) look(k K) row[V] {
+	t.looks++
+	return t.rows[k]
 }
 
 // row is what is known of a key.
@@ -41,14 +56,15 @@ type row[V any] struct {
 	below bool
 }
 
-func newTable[K comparable, V any](j *journal) *table[K, V] {
-	return &table[K, V]{journal: j, rows: map[K]row[V]{}}
+// newTable returns an empty table; x may be nil.
+func newTable[K comparable, V any](j *journal, x index[K, V]) *table[K, V] {
+	return &table[K, V]{journal: j, rows: map[K]row[V]{}, index: x}
 }
 
 // read notes a row of the store below, unless more is known of it.
 func (t *table[K, V]) read(k K, v V) {
 	if _, known := t.rows[k]; !known {
-		t.rows[k] = row[V]{value: v, present: true, below: true}
+		t.replace(k, row[V]{value: v, present: true, below: true}, true)
 	}
 }
 
@@ -74,26 +90,36 @@ func (t *table[K, V]) remove(k K) {
 
 func (t *table[K, V]) set(k K, r row[V]) {
 	old, known := t.rows[k]
-	t.journal.note(func() {
-		if known {
-			t.rows[k] = old
-		} else {
-			delete(t.rows, k)
-		}
-	})
-	t.rows[k] = r
+	t.replace(k, r, true)
 	if !old.changed {
 		t.changed = append(t.changed, k)
+	}
+	t.journal.note(func() {
+		t.replace(k, old, known)
+		if !old.changed { // the changes after this one are undone
+			t.changed = t.changed[:len(t.changed)-1]
+		}
+	})
+}
+
+// replace makes a row what it says, or unknown, here and in the index.
+func (t *table[K, V]) replace(k K, r row[V], known bool) {
+	if old := t.look(k); old.present && t.index != nil {
+		t.index.remove(k, old.value)
+	}
+	if r.present && t.index != nil {
+		t.index.add(k, r.value)
+	}
+	if t.rows[k] = r; !known {
+		delete(t.rows, k)
 	}
 }
 
 // pending returns the rows to add and to replace, and the keys to delete, in the store below, in the order of their first change.
 func (t *table[K, V]) pending() (add, replace []V, remove []K) {
-	seen := make(map[K]bool, len(t.changed))
 	for _, k := range t.changed {
 		r := t.rows[k]
 		switch {
-		case !r.changed || seen[k]:
 		case r.present && r.below:
 			replace = append(replace, r.value)
 		case r.present:
@@ -101,7 +127,6 @@ func (t *table[K, V]) pending() (add, replace []V, remove []K) {
 		case r.below:
 			remove = append(remove, k)
 		}
-		seen[k] = true
 	}
 	return add, replace, remove
 }
@@ -109,10 +134,9 @@ func (t *table[K, V]) pending() (add, replace []V, remove []K) {
 // written notes that what was pending is now in the store below.
 func (t *table[K, V]) written() {
 	for _, k := range t.changed {
-		if r := t.rows[k]; r.changed {
-			r.changed, r.below = false, r.present
-			t.rows[k] = r
-		}
+		r := t.rows[k]
+		r.changed, r.below = false, r.present
+		t.rows[k] = r
 	}
 	t.changed = t.changed[:0]
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -116,6 +117,20 @@ func (t *tx) DeleteLease(id string) error {
 	return cmp.Or(unset(t, t.s.leaseOf, trialKey{l.Job.Campaign, l.Job.Index}), unset(t, t.s.leases, id))
 }
 
+func (t *tx) ExtendLeases(deadline time.Time) error {
+	for _, l := range t.s.leases {
+		if !l.Deadline.Before(deadline) {
+			continue
+		}
+		later := *l
+		later.Deadline = utc(deadline)
+		if err := set(t, t.s.leases, l.ID, &later); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *tx) Lease(id string) (*store.Lease, error) {
 	l, ok := t.s.leases[id]
 	if !ok {
@@ -151,6 +166,9 @@ func (t *tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 		for _, l := range t.s.leases {
 			add(l)
 		}
+	}
+	if f.Limit > 0 {
+		return f.Earliest(out), nil
 	}
 	slices.SortFunc(out, func(a, b *store.Lease) int {
 		return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))

@@ -17,7 +17,7 @@ var ErrID = errors.New("an id must not begin with @")
 func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
 func findingWithID(f *store.Finding, id string) *store.Finding {
-	p := shallow(f.Proto)
+	p := misstepv1.Shallow(f.Proto)
 	p.Id = id
 	return &store.Finding{Proto: p, Weight: f.Weight}
 }
@@ -102,7 +102,7 @@ func (t *Tx) Shown() ([]rates.Shown, error) {
 
 // decision returns one with other names of its findings.
 func decision(d *misstepv1.TriageDecision, finding, into string) *misstepv1.TriageDecision {
-	d = shallow(d)
+	d = misstepv1.Shallow(d)
 	d.Finding, d.Into = finding, into
 	return d
 }
@@ -135,7 +135,7 @@ func (t *Tx) Decisions() ([]*misstepv1.TriageDecision, error) {
 }
 
 func bugWithID(b *misstepv1.KnownBug, id string) *misstepv1.KnownBug {
-	b = shallow(b)
+	b = misstepv1.Shallow(b)
 	b.Id = id
 	return b
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func reproductionWithID(r *misstepv1.Reproduction, id string) *misstepv1.Reproduction {
-	r = shallow(r)
+	r = misstepv1.Shallow(r)
 	r.Id = id
 	return r
 }
@@ -35,7 +35,7 @@ func (t *Tx) Reproductions(runningOnly bool) ([]*misstepv1.Reproduction, error) 
 }
 
 func scheduleWithID(s *misstepv1.Schedule, id string) *misstepv1.Schedule {
-	s = shallow(s)
+	s = misstepv1.Shallow(s)
 	s.Id = id
 	return s
 }
@@ -73,7 +73,7 @@ func (t *Tx) Schedules() ([]*misstepv1.Schedule, error) {
 
 // retest returns one with other names of itself and of its finding, by which stores look for it.
 func retest(r *misstepv1.Retest, id, finding string) *misstepv1.Retest {
-	r = shallow(r)
+	r = misstepv1.Shallow(r)
 	r.Id, r.FindingId = id, finding
 	return r
 }

@@ -117,7 +117,7 @@ func (t *Seen) finding(f *store.Finding) (*store.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := shallow(f.Proto)
+	p := misstepv1.Shallow(f.Proto)
 	p.Fits, p.Campaigns = t.named(f.Proto.GetFits()), campaigns
 	return &store.Finding{Proto: p, Weight: f.Weight}, nil
 }

@@ -66,8 +66,9 @@ func (t *Seen) campaign(c *store.Campaign) (*store.Campaign, error) {
 		return c, nil
 	}
 	other := *c
-	other.Tally = shallow(c.Tally)
+	other.Tally = misstepv1.Shallow(c.Tally)
 	other.Tally.FindingIds, other.Tally.Checks, other.Tally.Signals = ids, nil, nil
+	other.Tally.Compared = nil
 	other.Tally.Outcomes = make(map[string]uint64, len(c.Tally.GetOutcomes()))
 	showing := showing
 	if c.Submission.GetCampaign().GetFailureFindings() {

@@ -35,11 +35,11 @@ func (t *Seen) reproduction(r *misstepv1.Reproduction) *misstepv1.Reproduction {
 	if t.changes || len(others) == len(r.GetOthers()) && len(fits) == len(r.GetReproducer().GetFinding().GetFits()) {
 		return r
 	}
-	r = shallow(r)
+	r = misstepv1.Shallow(r)
 	r.Others = others
 	if r.GetReproducer().GetFinding() != nil {
-		r.Reproducer = shallow(r.GetReproducer())
-		r.Reproducer.Finding = shallow(r.GetReproducer().GetFinding())
+		r.Reproducer = misstepv1.Shallow(r.GetReproducer())
+		r.Reproducer.Finding = misstepv1.Shallow(r.GetReproducer().GetFinding())
 		r.Reproducer.Finding.Fits = fits
 	}
 	return r

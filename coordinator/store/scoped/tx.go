@@ -12,9 +12,6 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
-
 	"misstep/coordinator/projects"
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -86,16 +83,6 @@ func own[R any](t *Tx, all []R, err error, key func(R) string, change func(R, st
 	}
 	clear(all[len(kept):])
 	return kept, nil
-}
-
-// shallow returns a message with the same fields, of which the caller then replaces some: rows may be shared with the transaction.
-func shallow[M proto.Message](m M) M {
-	c := m.ProtoReflect().New()
-	m.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		c.Set(f, v)
-		return true
-	})
-	return c.Interface().(M) //nolint:forcetypeassert // New returns the same type
 }
 
 func withID(c *store.Campaign, id string) *store.Campaign {
@@ -204,8 +191,31 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	if f.Campaign != "" {
 		f.Campaign = t.key(f.Campaign)
 	}
-	all, err := t.Tx.Leases(f)
-	return own(t, all, err, campaignOf, leaseOf)
+	every := f
+	every.Limit = 0 // others' leases may be among the first
+	all, err := t.Tx.Leases(every)
+	all, err = own(t, all, err, campaignOf, leaseOf)
+	if f.Limit > 0 && err == nil {
+		all = f.Earliest(all)
+	}
+	return all, err
+}
+
+// ExtendLeases implements store.Tx.
+func (t *Tx) ExtendLeases(deadline time.Time) error {
+	all, err := t.Leases(store.LeaseFilter{})
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.Deadline.Before(deadline) {
+			l.Deadline = deadline
+			if err := t.PutLease(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // CountLeases implements store.Tx.

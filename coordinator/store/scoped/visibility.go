@@ -6,7 +6,7 @@ import (
 )
 
 func visibilityOf(v *misstepv1.FindingVisibility, finding string) *misstepv1.FindingVisibility {
-	v = shallow(v)
+	v = misstepv1.Shallow(v)
 	v.FindingId = finding
 	return v
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"misstep/coordinator/store"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -92,6 +93,11 @@ func (t *Tx) DeleteLeases(ids []string) error {
 // DeleteLease implements store.Tx.
 func (t *Tx) DeleteLease(id string) error { return t.DeleteLeases([]string{id}) }
 
+// ExtendLeases implements store.Tx.
+func (t *Tx) ExtendLeases(deadline time.Time) error {
+	return t.Exec("extend leases", "UPDATE leases SET deadline = ? WHERE deadline < ?", nanos(deadline), nanos(deadline))
+}
+
 func scanLease(scan func(...any) error) (partial[*store.Lease], error) {
 	var (
 		l                                  store.Lease
@@ -120,6 +126,15 @@ func (t *Tx) Lease(id string) (*store.Lease, error) {
 
 // Leases implements store.Tx.
 func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
+	all, err := t.leases(f)
+	if f.Limit > 0 && err == nil {
+		all = f.Earliest(all)
+	}
+	return all, err
+}
+
+// leases is Leases without the limit, which it may keep to.
+func (t *Tx) leases(f store.LeaseFilter) ([]*store.Lease, error) {
 	query, args := "SELECT "+leaseColumns+" FROM leases WHERE TRUE", []any{}
 	if f.Campaign != "" {
 		query, args = query+" AND campaign = ?", append(args, f.Campaign)
@@ -134,7 +149,11 @@ func (t *Tx) Leases(f store.LeaseFilter) ([]*store.Lease, error) {
 		query, args = query+" AND deadline <= ?", append(args, nanos(f.ExpiredAt))
 	}
 	if len(f.Runners) == 0 {
-		rows, err := List(t, "leases", scanLease, query+" ORDER BY granted, id", args...)
+		order := " ORDER BY granted, id"
+		if f.Limit > 0 && f.Owner == "" {
+			order, args = " ORDER BY deadline, id LIMIT ?", append(args, f.Limit)
+		}
+		rows, err := List(t, "leases", scanLease, query+order, args...)
 		all, err := whole(t, rows, err)
 		if f.Owner != "" {
 			all = slices.DeleteFunc(all, func(l *store.Lease) bool { return !f.Matches(l) })

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,10 @@ func leases(t *testing.T, s store.Store) {
 		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Campaign: "C1", Runner: "r1"}))
 		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}),
 			"a lease is lost at its deadline")
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Limit: 2}))
+		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2), Limit: 1}))
+		assert.Equal(t, []string{"L1"}, list(tx, store.LeaseFilter{Runners: []string{"r1", "r2"}, Limit: 1}))
+		assert.Equal(t, []string{"L1", "L2"}, list(tx, store.LeaseFilter{Campaign: "C1", Limit: 9}))
 		n, err := tx.CountLeases("C1")
 		require.NoError(t, err)
 		assert.EqualValues(t, 2, n)
@@ -55,6 +60,16 @@ func leases(t *testing.T, s store.Store) {
 	view(t, s, func(tx store.Tx) {
 		assert.Empty(t, list(tx, store.LeaseFilter{ExpiredAt: t0.Add(2)}))
 		assert.Equal(t, []string{"L1", "L3"}, list(tx, store.LeaseFilter{}))
+		assert.Equal(t, []string{"L3", "L1"}, list(tx, store.LeaseFilter{Limit: 2}), "the earliest deadlines first")
+	})
+	update(t, s, func(tx store.Tx) { require.NoError(t, tx.ExtendLeases(t0.Add(7))) })
+	view(t, s, func(tx store.Tx) {
+		for id, at := range map[string]time.Time{"L1": t0.Add(10), "L3": t0.Add(7)} {
+			l, err := tx.Lease(id)
+			require.NoError(t, err)
+			assert.Equal(t, at.UTC(), l.Deadline, id)
+		}
+		require.Error(t, tx.ExtendLeases(t0.Add(9)), "a View writes nothing")
 	})
 }
 

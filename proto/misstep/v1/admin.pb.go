@@ -782,8 +782,10 @@ type CampaignStatus struct {
 	FindingIds []string `protobuf:"bytes,13,rep,name=finding_ids,json=findingIds,proto3" json:"finding_ids,omitempty"`
 	// planned trials by the budget; 0 when only time bounds it.
 	Planned uint64 `protobuf:"varint,14,opt,name=planned,proto3" json:"planned,omitempty"`
-	// cancelled trials: waiting when the campaign was stopped, or running then or when its time was over; they have no result.
+	// cancelled trials: waiting or running when the campaign was stopped or its time was over; they have no result.
 	Cancelled uint64 `protobuf:"varint,15,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// unfinished are those of the cancelled trials that ran at that time. Trials of an older coordinator are not counted.
+	Unfinished uint64 `protobuf:"varint,91,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
 	// unplaced counts waiting trials that no connected runner can run, by what they need: "sched_ext", "vm", "vm-deterministic".
 	Unplaced map[string]uint64 `protobuf:"bytes,20,rep,name=unplaced,proto3" json:"unplaced,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// trials_per_second is the average number of trials that ended, given-up ones included, from submission to the end or until now.
@@ -802,7 +804,10 @@ type CampaignStatus struct {
 	// today is what its trials used of the quotas of a day.
 	Today *DayUsage `protobuf:"bytes,80,opt,name=today,proto3" json:"today,omitempty"`
 	// held are the quotas because of which it gets no further trials now, a line each; empty when none holds it.
-	Held          []string `protobuf:"bytes,81,rep,name=held,proto3" json:"held,omitempty"`
+	Held []string `protobuf:"bytes,81,rep,name=held,proto3" json:"held,omitempty"`
+	// compared has the checks of the finished trials by JDK and profiler, in the order in which these came; at most 64 groups. Trials
+	// of an older coordinator are not in it. Empty where outcomes are "hidden".
+	Compared      []*ComparedOn `protobuf:"bytes,90,rep,name=compared,proto3" json:"compared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +947,13 @@ func (x *CampaignStatus) GetCancelled() uint64 {
 	return 0
 }
 
+func (x *CampaignStatus) GetUnfinished() uint64 {
+	if x != nil {
+		return x.Unfinished
+	}
+	return 0
+}
+
 func (x *CampaignStatus) GetUnplaced() map[string]uint64 {
 	if x != nil {
 		return x.Unplaced
@@ -1005,6 +1017,86 @@ func (x *CampaignStatus) GetHeld() []string {
 	return nil
 }
 
+func (x *CampaignStatus) GetCompared() []*ComparedOn {
+	if x != nil {
+		return x.Compared
+	}
+	return nil
+}
+
+// ComparedOn are the checks of trials with one JDK and one profiler.
+type ComparedOn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// jdk is the name of the JDK build; empty in the last of 64 groups, which has all that fit none of the others.
+	Jdk string `protobuf:"bytes,1,opt,name=jdk,proto3" json:"jdk,omitempty"`
+	// profiler with its interval and options in one line, such as "async-profiler,1ms,cstack=vmx"; "none" without one.
+	Profiler string `protobuf:"bytes,2,opt,name=profiler,proto3" json:"profiler,omitempty"`
+	// checks summed over the trials.
+	Checks []*CheckCount `protobuf:"bytes,3,rep,name=checks,proto3" json:"checks,omitempty"`
+	// cut counts the mismatches whose stack lacks its bottom ("truncated"), by check.
+	Cut           map[string]uint64 `protobuf:"bytes,4,rep,name=cut,proto3" json:"cut,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ComparedOn) Reset() {
+	*x = ComparedOn{}
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ComparedOn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ComparedOn) ProtoMessage() {}
+
+func (x *ComparedOn) ProtoReflect() protoreflect.Message {
+	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ComparedOn.ProtoReflect.Descriptor instead.
+func (*ComparedOn) Descriptor() ([]byte, []int) {
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ComparedOn) GetJdk() string {
+	if x != nil {
+		return x.Jdk
+	}
+	return ""
+}
+
+func (x *ComparedOn) GetProfiler() string {
+	if x != nil {
+		return x.Profiler
+	}
+	return ""
+}
+
+func (x *ComparedOn) GetChecks() []*CheckCount {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+func (x *ComparedOn) GetCut() map[string]uint64 {
+	if x != nil {
+		return x.Cut
+	}
+	return nil
+}
+
 // Repetitions are trials that were run once more by another owner's runners, to compare what they report. They count for no rate.
 type Repetitions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1022,7 +1114,7 @@ type Repetitions struct {
 
 func (x *Repetitions) Reset() {
 	*x = Repetitions{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1126,7 @@ func (x *Repetitions) String() string {
 func (*Repetitions) ProtoMessage() {}
 
 func (x *Repetitions) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[11]
+	mi := &file_misstep_v1_admin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1139,7 @@ func (x *Repetitions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repetitions.ProtoReflect.Descriptor instead.
 func (*Repetitions) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{11}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Repetitions) GetDrawn() uint64 {
@@ -1093,7 +1185,7 @@ type DayUsage struct {
 
 func (x *DayUsage) Reset() {
 	*x = DayUsage{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1197,7 @@ func (x *DayUsage) String() string {
 func (*DayUsage) ProtoMessage() {}
 
 func (x *DayUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[12]
+	mi := &file_misstep_v1_admin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1210,7 @@ func (x *DayUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DayUsage.ProtoReflect.Descriptor instead.
 func (*DayUsage) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{12}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DayUsage) GetDay() uint32 {
@@ -1159,7 +1251,7 @@ type UnprovedTrials struct {
 
 func (x *UnprovedTrials) Reset() {
 	*x = UnprovedTrials{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1263,7 @@ func (x *UnprovedTrials) String() string {
 func (*UnprovedTrials) ProtoMessage() {}
 
 func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[13]
+	mi := &file_misstep_v1_admin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1276,7 @@ func (x *UnprovedTrials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnprovedTrials.ProtoReflect.Descriptor instead.
 func (*UnprovedTrials) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{13}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UnprovedTrials) GetOutcome() string {
@@ -1226,7 +1318,7 @@ type StopCampaignRequest struct {
 
 func (x *StopCampaignRequest) Reset() {
 	*x = StopCampaignRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1330,7 @@ func (x *StopCampaignRequest) String() string {
 func (*StopCampaignRequest) ProtoMessage() {}
 
 func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[14]
+	mi := &file_misstep_v1_admin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1343,7 @@ func (x *StopCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignRequest.ProtoReflect.Descriptor instead.
 func (*StopCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{14}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StopCampaignRequest) GetCampaignId() string {
@@ -1271,7 +1363,7 @@ type StopCampaignResponse struct {
 
 func (x *StopCampaignResponse) Reset() {
 	*x = StopCampaignResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1375,7 @@ func (x *StopCampaignResponse) String() string {
 func (*StopCampaignResponse) ProtoMessage() {}
 
 func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[15]
+	mi := &file_misstep_v1_admin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1388,7 @@ func (x *StopCampaignResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopCampaignResponse.ProtoReflect.Descriptor instead.
 func (*StopCampaignResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{15}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
 }
 
 // SetBudgetRequest replaces the budget of a campaign.
@@ -1314,7 +1406,7 @@ type SetBudgetRequest struct {
 
 func (x *SetBudgetRequest) Reset() {
 	*x = SetBudgetRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1418,7 @@ func (x *SetBudgetRequest) String() string {
 func (*SetBudgetRequest) ProtoMessage() {}
 
 func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[16]
+	mi := &file_misstep_v1_admin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1431,7 @@ func (x *SetBudgetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetRequest.ProtoReflect.Descriptor instead.
 func (*SetBudgetRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{16}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetBudgetRequest) GetCampaignId() string {
@@ -1372,7 +1464,7 @@ type SetBudgetResponse struct {
 
 func (x *SetBudgetResponse) Reset() {
 	*x = SetBudgetResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1476,7 @@ func (x *SetBudgetResponse) String() string {
 func (*SetBudgetResponse) ProtoMessage() {}
 
 func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[17]
+	mi := &file_misstep_v1_admin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1489,7 @@ func (x *SetBudgetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetBudgetResponse.ProtoReflect.Descriptor instead.
 func (*SetBudgetResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{17}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
 }
 
 // GetBacklogRequest asks for everything.
@@ -1409,7 +1501,7 @@ type GetBacklogRequest struct {
 
 func (x *GetBacklogRequest) Reset() {
 	*x = GetBacklogRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1513,7 @@ func (x *GetBacklogRequest) String() string {
 func (*GetBacklogRequest) ProtoMessage() {}
 
 func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[18]
+	mi := &file_misstep_v1_admin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1526,7 @@ func (x *GetBacklogRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogRequest.ProtoReflect.Descriptor instead.
 func (*GetBacklogRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{18}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
 }
 
 // GetBacklogResponse holds what is left.
@@ -1448,7 +1540,7 @@ type GetBacklogResponse struct {
 
 func (x *GetBacklogResponse) Reset() {
 	*x = GetBacklogResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1552,7 @@ func (x *GetBacklogResponse) String() string {
 func (*GetBacklogResponse) ProtoMessage() {}
 
 func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[19]
+	mi := &file_misstep_v1_admin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1565,7 @@ func (x *GetBacklogResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBacklogResponse.ProtoReflect.Descriptor instead.
 func (*GetBacklogResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{19}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetBacklogResponse) GetCampaigns() []*Backlog {
@@ -1503,7 +1595,7 @@ type Backlog struct {
 
 func (x *Backlog) Reset() {
 	*x = Backlog{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1607,7 @@ func (x *Backlog) String() string {
 func (*Backlog) ProtoMessage() {}
 
 func (x *Backlog) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[20]
+	mi := &file_misstep_v1_admin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1620,7 @@ func (x *Backlog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backlog.ProtoReflect.Descriptor instead.
 func (*Backlog) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{20}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Backlog) GetCampaignId() string {
@@ -1591,7 +1683,7 @@ type Quota struct {
 
 func (x *Quota) Reset() {
 	*x = Quota{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1695,7 @@ func (x *Quota) String() string {
 func (*Quota) ProtoMessage() {}
 
 func (x *Quota) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[21]
+	mi := &file_misstep_v1_admin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1708,7 @@ func (x *Quota) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quota.ProtoReflect.Descriptor instead.
 func (*Quota) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{21}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Quota) GetProject() string {
@@ -1681,7 +1773,7 @@ type Quotas struct {
 
 func (x *Quotas) Reset() {
 	*x = Quotas{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1785,7 @@ func (x *Quotas) String() string {
 func (*Quotas) ProtoMessage() {}
 
 func (x *Quotas) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[22]
+	mi := &file_misstep_v1_admin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1798,7 @@ func (x *Quotas) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quotas.ProtoReflect.Descriptor instead.
 func (*Quotas) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{22}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Quotas) GetQuotas() []*Quota {
@@ -1738,7 +1830,7 @@ type QuotaUsage struct {
 
 func (x *QuotaUsage) Reset() {
 	*x = QuotaUsage{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1750,7 +1842,7 @@ func (x *QuotaUsage) String() string {
 func (*QuotaUsage) ProtoMessage() {}
 
 func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[23]
+	mi := &file_misstep_v1_admin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1763,7 +1855,7 @@ func (x *QuotaUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuotaUsage.ProtoReflect.Descriptor instead.
 func (*QuotaUsage) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{23}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *QuotaUsage) GetQuota() *Quota {
@@ -1806,7 +1898,7 @@ type SetQuotaRequest struct {
 
 func (x *SetQuotaRequest) Reset() {
 	*x = SetQuotaRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1910,7 @@ func (x *SetQuotaRequest) String() string {
 func (*SetQuotaRequest) ProtoMessage() {}
 
 func (x *SetQuotaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[24]
+	mi := &file_misstep_v1_admin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1923,7 @@ func (x *SetQuotaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQuotaRequest.ProtoReflect.Descriptor instead.
 func (*SetQuotaRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{24}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetQuotaRequest) GetProject() string {
@@ -1878,7 +1970,7 @@ type SetQuotaResponse struct {
 
 func (x *SetQuotaResponse) Reset() {
 	*x = SetQuotaResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1982,7 @@ func (x *SetQuotaResponse) String() string {
 func (*SetQuotaResponse) ProtoMessage() {}
 
 func (x *SetQuotaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[25]
+	mi := &file_misstep_v1_admin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1995,7 @@ func (x *SetQuotaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQuotaResponse.ProtoReflect.Descriptor instead.
 func (*SetQuotaResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{25}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
 }
 
 // ListQuotasRequest asks for quotas; filters would be fields here.
@@ -1915,7 +2007,7 @@ type ListQuotasRequest struct {
 
 func (x *ListQuotasRequest) Reset() {
 	*x = ListQuotasRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2019,7 @@ func (x *ListQuotasRequest) String() string {
 func (*ListQuotasRequest) ProtoMessage() {}
 
 func (x *ListQuotasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[26]
+	mi := &file_misstep_v1_admin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2032,7 @@ func (x *ListQuotasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotasRequest.ProtoReflect.Descriptor instead.
 func (*ListQuotasRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{26}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
 }
 
 // ListQuotasResponse holds quotas.
@@ -1954,7 +2046,7 @@ type ListQuotasResponse struct {
 
 func (x *ListQuotasResponse) Reset() {
 	*x = ListQuotasResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2058,7 @@ func (x *ListQuotasResponse) String() string {
 func (*ListQuotasResponse) ProtoMessage() {}
 
 func (x *ListQuotasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[27]
+	mi := &file_misstep_v1_admin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2071,7 @@ func (x *ListQuotasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQuotasResponse.ProtoReflect.Descriptor instead.
 func (*ListQuotasResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{27}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListQuotasResponse) GetQuotas() []*QuotaUsage {
@@ -1998,7 +2090,7 @@ type ListRunnersRequest struct {
 
 func (x *ListRunnersRequest) Reset() {
 	*x = ListRunnersRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2102,7 @@ func (x *ListRunnersRequest) String() string {
 func (*ListRunnersRequest) ProtoMessage() {}
 
 func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[28]
+	mi := &file_misstep_v1_admin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2115,7 @@ func (x *ListRunnersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersRequest.ProtoReflect.Descriptor instead.
 func (*ListRunnersRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{28}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
 }
 
 // ListRunnersResponse holds the live runners.
@@ -2039,7 +2131,7 @@ type ListRunnersResponse struct {
 
 func (x *ListRunnersResponse) Reset() {
 	*x = ListRunnersResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2143,7 @@ func (x *ListRunnersResponse) String() string {
 func (*ListRunnersResponse) ProtoMessage() {}
 
 func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[29]
+	mi := &file_misstep_v1_admin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2156,7 @@ func (x *ListRunnersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunnersResponse.ProtoReflect.Descriptor instead.
 func (*ListRunnersResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{29}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ListRunnersResponse) GetRunners() []*RunnerStatus {
@@ -2106,7 +2198,7 @@ type RunnerStatus struct {
 
 func (x *RunnerStatus) Reset() {
 	*x = RunnerStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2118,7 +2210,7 @@ func (x *RunnerStatus) String() string {
 func (*RunnerStatus) ProtoMessage() {}
 
 func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[30]
+	mi := &file_misstep_v1_admin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2131,7 +2223,7 @@ func (x *RunnerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunnerStatus.ProtoReflect.Descriptor instead.
 func (*RunnerStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{30}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RunnerStatus) GetRunner() *Runner {
@@ -2203,7 +2295,7 @@ type DrainedRunner struct {
 
 func (x *DrainedRunner) Reset() {
 	*x = DrainedRunner{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2307,7 @@ func (x *DrainedRunner) String() string {
 func (*DrainedRunner) ProtoMessage() {}
 
 func (x *DrainedRunner) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[31]
+	mi := &file_misstep_v1_admin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2320,7 @@ func (x *DrainedRunner) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedRunner.ProtoReflect.Descriptor instead.
 func (*DrainedRunner) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{31}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DrainedRunner) GetBy() string {
@@ -2256,7 +2348,7 @@ type DrainedRunners struct {
 
 func (x *DrainedRunners) Reset() {
 	*x = DrainedRunners{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2360,7 @@ func (x *DrainedRunners) String() string {
 func (*DrainedRunners) ProtoMessage() {}
 
 func (x *DrainedRunners) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[32]
+	mi := &file_misstep_v1_admin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2373,7 @@ func (x *DrainedRunners) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedRunners.ProtoReflect.Descriptor instead.
 func (*DrainedRunners) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{32}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DrainedRunners) GetByHolder() map[string]*DrainedRunner {
@@ -2306,7 +2398,7 @@ type DrainRunnerRequest struct {
 
 func (x *DrainRunnerRequest) Reset() {
 	*x = DrainRunnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2318,7 +2410,7 @@ func (x *DrainRunnerRequest) String() string {
 func (*DrainRunnerRequest) ProtoMessage() {}
 
 func (x *DrainRunnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[33]
+	mi := &file_misstep_v1_admin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2331,7 +2423,7 @@ func (x *DrainRunnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRunnerRequest.ProtoReflect.Descriptor instead.
 func (*DrainRunnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{33}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DrainRunnerRequest) GetRunnerId() string {
@@ -2366,7 +2458,7 @@ type DrainRunnerResponse struct {
 
 func (x *DrainRunnerResponse) Reset() {
 	*x = DrainRunnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2470,7 @@ func (x *DrainRunnerResponse) String() string {
 func (*DrainRunnerResponse) ProtoMessage() {}
 
 func (x *DrainRunnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[34]
+	mi := &file_misstep_v1_admin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2483,7 @@ func (x *DrainRunnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRunnerResponse.ProtoReflect.Descriptor instead.
 func (*DrainRunnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{34}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DrainRunnerResponse) GetRunnerId() string {
@@ -2412,7 +2504,7 @@ type TrustOwnerRequest struct {
 
 func (x *TrustOwnerRequest) Reset() {
 	*x = TrustOwnerRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2516,7 @@ func (x *TrustOwnerRequest) String() string {
 func (*TrustOwnerRequest) ProtoMessage() {}
 
 func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[35]
+	mi := &file_misstep_v1_admin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2529,7 @@ func (x *TrustOwnerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerRequest.ProtoReflect.Descriptor instead.
 func (*TrustOwnerRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{35}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TrustOwnerRequest) GetOwner() string {
@@ -2456,7 +2548,7 @@ type TrustOwnerResponse struct {
 
 func (x *TrustOwnerResponse) Reset() {
 	*x = TrustOwnerResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2468,7 +2560,7 @@ func (x *TrustOwnerResponse) String() string {
 func (*TrustOwnerResponse) ProtoMessage() {}
 
 func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[36]
+	mi := &file_misstep_v1_admin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2481,7 +2573,7 @@ func (x *TrustOwnerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrustOwnerResponse.ProtoReflect.Descriptor instead.
 func (*TrustOwnerResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{36}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
 }
 
 // SetAside are the owners of runners that get no leases; the store keeps them.
@@ -2495,7 +2587,7 @@ type SetAside struct {
 
 func (x *SetAside) Reset() {
 	*x = SetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2599,7 @@ func (x *SetAside) String() string {
 func (*SetAside) ProtoMessage() {}
 
 func (x *SetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[37]
+	mi := &file_misstep_v1_admin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2612,7 @@ func (x *SetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAside.ProtoReflect.Descriptor instead.
 func (*SetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{37}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SetAside) GetByOwner() map[string]*OwnerSetAside {
@@ -2543,7 +2635,7 @@ type OwnerSetAside struct {
 
 func (x *OwnerSetAside) Reset() {
 	*x = OwnerSetAside{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2555,7 +2647,7 @@ func (x *OwnerSetAside) String() string {
 func (*OwnerSetAside) ProtoMessage() {}
 
 func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[38]
+	mi := &file_misstep_v1_admin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2568,7 +2660,7 @@ func (x *OwnerSetAside) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerSetAside.ProtoReflect.Descriptor instead.
 func (*OwnerSetAside) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{38}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OwnerSetAside) GetReason() string {
@@ -2608,7 +2700,7 @@ type Repetition struct {
 
 func (x *Repetition) Reset() {
 	*x = Repetition{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2712,7 @@ func (x *Repetition) String() string {
 func (*Repetition) ProtoMessage() {}
 
 func (x *Repetition) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[39]
+	mi := &file_misstep_v1_admin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2725,7 @@ func (x *Repetition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Repetition.ProtoReflect.Descriptor instead.
 func (*Repetition) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{39}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Repetition) GetRecipe() *Recipe {
@@ -2696,7 +2788,7 @@ type RepeatedPairs struct {
 
 func (x *RepeatedPairs) Reset() {
 	*x = RepeatedPairs{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2708,7 +2800,7 @@ func (x *RepeatedPairs) String() string {
 func (*RepeatedPairs) ProtoMessage() {}
 
 func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[40]
+	mi := &file_misstep_v1_admin_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2721,7 +2813,7 @@ func (x *RepeatedPairs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPairs.ProtoReflect.Descriptor instead.
 func (*RepeatedPairs) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{40}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RepeatedPairs) GetPairs() []*RepeatedPair {
@@ -2750,7 +2842,7 @@ type RepeatedPair struct {
 
 func (x *RepeatedPair) Reset() {
 	*x = RepeatedPair{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2762,7 +2854,7 @@ func (x *RepeatedPair) String() string {
 func (*RepeatedPair) ProtoMessage() {}
 
 func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[41]
+	mi := &file_misstep_v1_admin_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2775,7 +2867,7 @@ func (x *RepeatedPair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepeatedPair.ProtoReflect.Descriptor instead.
 func (*RepeatedPair) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{41}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RepeatedPair) GetOne() string {
@@ -2824,7 +2916,7 @@ type Coordinators struct {
 
 func (x *Coordinators) Reset() {
 	*x = Coordinators{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +2928,7 @@ func (x *Coordinators) String() string {
 func (*Coordinators) ProtoMessage() {}
 
 func (x *Coordinators) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[42]
+	mi := &file_misstep_v1_admin_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +2941,7 @@ func (x *Coordinators) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coordinators.ProtoReflect.Descriptor instead.
 func (*Coordinators) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{42}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Coordinators) GetById() map[string]*CoordinatorState {
@@ -2872,7 +2964,7 @@ type CoordinatorState struct {
 
 func (x *CoordinatorState) Reset() {
 	*x = CoordinatorState{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +2976,7 @@ func (x *CoordinatorState) String() string {
 func (*CoordinatorState) ProtoMessage() {}
 
 func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[43]
+	mi := &file_misstep_v1_admin_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +2989,7 @@ func (x *CoordinatorState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorState.ProtoReflect.Descriptor instead.
 func (*CoordinatorState) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{43}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CoordinatorState) GetAt() *timestamppb.Timestamp {
@@ -2952,7 +3044,7 @@ type ListFindingsRequest struct {
 
 func (x *ListFindingsRequest) Reset() {
 	*x = ListFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2964,7 +3056,7 @@ func (x *ListFindingsRequest) String() string {
 func (*ListFindingsRequest) ProtoMessage() {}
 
 func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[44]
+	mi := &file_misstep_v1_admin_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2977,7 +3069,7 @@ func (x *ListFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsRequest.ProtoReflect.Descriptor instead.
 func (*ListFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{44}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListFindingsRequest) GetCampaignId() string {
@@ -3079,14 +3171,17 @@ type ListFindingsResponse struct {
 	// next_page_token asks for the findings after these; empty when there were no more.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// total is the number of all findings, selected or not.
-	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	Total uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	// jdk_trials counts the trials that proved something on what the request's jdk selects, in its campaign if it names one; absent
+	// without a jdk, and with shared.
+	JdkTrials     *uint64 `protobuf:"varint,4,opt,name=jdk_trials,json=jdkTrials,proto3,oneof" json:"jdk_trials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListFindingsResponse) Reset() {
 	*x = ListFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3098,7 +3193,7 @@ func (x *ListFindingsResponse) String() string {
 func (*ListFindingsResponse) ProtoMessage() {}
 
 func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[45]
+	mi := &file_misstep_v1_admin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3111,7 +3206,7 @@ func (x *ListFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFindingsResponse.ProtoReflect.Descriptor instead.
 func (*ListFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{45}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListFindingsResponse) GetFindings() []*Finding {
@@ -3135,6 +3230,13 @@ func (x *ListFindingsResponse) GetTotal() uint64 {
 	return 0
 }
 
+func (x *ListFindingsResponse) GetJdkTrials() uint64 {
+	if x != nil && x.JdkTrials != nil {
+		return *x.JdkTrials
+	}
+	return 0
+}
+
 // ListBugsRequest selects bugs by their findings.
 type ListBugsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3146,7 +3248,7 @@ type ListBugsRequest struct {
 
 func (x *ListBugsRequest) Reset() {
 	*x = ListBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3158,7 +3260,7 @@ func (x *ListBugsRequest) String() string {
 func (*ListBugsRequest) ProtoMessage() {}
 
 func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[46]
+	mi := &file_misstep_v1_admin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3171,7 +3273,7 @@ func (x *ListBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{46}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListBugsRequest) GetFindings() *ListFindingsRequest {
@@ -3191,14 +3293,16 @@ type ListBugsResponse struct {
 	// total is the number of all findings, selected or not.
 	Total uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
 	// history of all findings, selected or not: when they were first seen, and the trials that showed any.
-	History       *History `protobuf:"bytes,4,opt,name=history,proto3" json:"history,omitempty"`
+	History *History `protobuf:"bytes,4,opt,name=history,proto3" json:"history,omitempty"`
+	// jdk_trials as in ListFindingsResponse.
+	JdkTrials     *uint64 `protobuf:"varint,5,opt,name=jdk_trials,json=jdkTrials,proto3,oneof" json:"jdk_trials,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListBugsResponse) Reset() {
 	*x = ListBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3314,7 @@ func (x *ListBugsResponse) String() string {
 func (*ListBugsResponse) ProtoMessage() {}
 
 func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[47]
+	mi := &file_misstep_v1_admin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3327,7 @@ func (x *ListBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{47}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListBugsResponse) GetBugs() []*Bug {
@@ -3252,6 +3356,13 @@ func (x *ListBugsResponse) GetHistory() *History {
 		return x.History
 	}
 	return nil
+}
+
+func (x *ListBugsResponse) GetJdkTrials() uint64 {
+	if x != nil && x.JdkTrials != nil {
+		return *x.JdkTrials
+	}
+	return 0
 }
 
 // Bug stands for all selected findings with the same known_as; a finding that is not known on every JDK is a bug by itself.
@@ -3290,7 +3401,7 @@ type Bug struct {
 
 func (x *Bug) Reset() {
 	*x = Bug{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3302,7 +3413,7 @@ func (x *Bug) String() string {
 func (*Bug) ProtoMessage() {}
 
 func (x *Bug) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[48]
+	mi := &file_misstep_v1_admin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3315,7 +3426,7 @@ func (x *Bug) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bug.ProtoReflect.Descriptor instead.
 func (*Bug) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{48}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Bug) GetId() string {
@@ -3422,7 +3533,7 @@ type GetFindingRequest struct {
 
 func (x *GetFindingRequest) Reset() {
 	*x = GetFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3434,7 +3545,7 @@ func (x *GetFindingRequest) String() string {
 func (*GetFindingRequest) ProtoMessage() {}
 
 func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[49]
+	mi := &file_misstep_v1_admin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3447,7 +3558,7 @@ func (x *GetFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingRequest.ProtoReflect.Descriptor instead.
 func (*GetFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{49}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *GetFindingRequest) GetFindingId() string {
@@ -3475,7 +3586,7 @@ type GetFindingResponse struct {
 
 func (x *GetFindingResponse) Reset() {
 	*x = GetFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3598,7 @@ func (x *GetFindingResponse) String() string {
 func (*GetFindingResponse) ProtoMessage() {}
 
 func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[50]
+	mi := &file_misstep_v1_admin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3611,7 @@ func (x *GetFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFindingResponse.ProtoReflect.Descriptor instead.
 func (*GetFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{50}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *GetFindingResponse) GetFinding() *Finding {
@@ -3530,7 +3641,7 @@ type SetVisibilityRequest struct {
 
 func (x *SetVisibilityRequest) Reset() {
 	*x = SetVisibilityRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3542,7 +3653,7 @@ func (x *SetVisibilityRequest) String() string {
 func (*SetVisibilityRequest) ProtoMessage() {}
 
 func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[51]
+	mi := &file_misstep_v1_admin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3555,7 +3666,7 @@ func (x *SetVisibilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityRequest.ProtoReflect.Descriptor instead.
 func (*SetVisibilityRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{51}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SetVisibilityRequest) GetFindingId() string {
@@ -3604,7 +3715,7 @@ type SetVisibilityResponse struct {
 
 func (x *SetVisibilityResponse) Reset() {
 	*x = SetVisibilityResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3616,7 +3727,7 @@ func (x *SetVisibilityResponse) String() string {
 func (*SetVisibilityResponse) ProtoMessage() {}
 
 func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[52]
+	mi := &file_misstep_v1_admin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3629,7 +3740,7 @@ func (x *SetVisibilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetVisibilityResponse.ProtoReflect.Descriptor instead.
 func (*SetVisibilityResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{52}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SetVisibilityResponse) GetVisibility() *FindingVisibility {
@@ -3654,7 +3765,7 @@ type MergeFindingsRequest struct {
 
 func (x *MergeFindingsRequest) Reset() {
 	*x = MergeFindingsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3666,7 +3777,7 @@ func (x *MergeFindingsRequest) String() string {
 func (*MergeFindingsRequest) ProtoMessage() {}
 
 func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[53]
+	mi := &file_misstep_v1_admin_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3679,7 +3790,7 @@ func (x *MergeFindingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsRequest.ProtoReflect.Descriptor instead.
 func (*MergeFindingsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{53}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *MergeFindingsRequest) GetFindingId() string {
@@ -3714,7 +3825,7 @@ type MergeFindingsResponse struct {
 
 func (x *MergeFindingsResponse) Reset() {
 	*x = MergeFindingsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3726,7 +3837,7 @@ func (x *MergeFindingsResponse) String() string {
 func (*MergeFindingsResponse) ProtoMessage() {}
 
 func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[54]
+	mi := &file_misstep_v1_admin_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3739,7 +3850,7 @@ func (x *MergeFindingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeFindingsResponse.ProtoReflect.Descriptor instead.
 func (*MergeFindingsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{54}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *MergeFindingsResponse) GetDecision() *TriageDecision {
@@ -3762,7 +3873,7 @@ type SplitFindingRequest struct {
 
 func (x *SplitFindingRequest) Reset() {
 	*x = SplitFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3774,7 +3885,7 @@ func (x *SplitFindingRequest) String() string {
 func (*SplitFindingRequest) ProtoMessage() {}
 
 func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[55]
+	mi := &file_misstep_v1_admin_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3787,7 +3898,7 @@ func (x *SplitFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingRequest.ProtoReflect.Descriptor instead.
 func (*SplitFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{55}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SplitFindingRequest) GetFindingId() string {
@@ -3815,7 +3926,7 @@ type SplitFindingResponse struct {
 
 func (x *SplitFindingResponse) Reset() {
 	*x = SplitFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3827,7 +3938,7 @@ func (x *SplitFindingResponse) String() string {
 func (*SplitFindingResponse) ProtoMessage() {}
 
 func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[56]
+	mi := &file_misstep_v1_admin_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3840,7 +3951,7 @@ func (x *SplitFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitFindingResponse.ProtoReflect.Descriptor instead.
 func (*SplitFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{56}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SplitFindingResponse) GetDecision() *TriageDecision {
@@ -3863,7 +3974,7 @@ type NoteFindingRequest struct {
 
 func (x *NoteFindingRequest) Reset() {
 	*x = NoteFindingRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +3986,7 @@ func (x *NoteFindingRequest) String() string {
 func (*NoteFindingRequest) ProtoMessage() {}
 
 func (x *NoteFindingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[57]
+	mi := &file_misstep_v1_admin_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +3999,7 @@ func (x *NoteFindingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteFindingRequest.ProtoReflect.Descriptor instead.
 func (*NoteFindingRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{57}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NoteFindingRequest) GetFindingId() string {
@@ -3916,7 +4027,7 @@ type NoteFindingResponse struct {
 
 func (x *NoteFindingResponse) Reset() {
 	*x = NoteFindingResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3928,7 +4039,7 @@ func (x *NoteFindingResponse) String() string {
 func (*NoteFindingResponse) ProtoMessage() {}
 
 func (x *NoteFindingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[58]
+	mi := &file_misstep_v1_admin_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3941,7 +4052,7 @@ func (x *NoteFindingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoteFindingResponse.ProtoReflect.Descriptor instead.
 func (*NoteFindingResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{58}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *NoteFindingResponse) GetDecision() *TriageDecision {
@@ -3962,7 +4073,7 @@ type UndoDecisionRequest struct {
 
 func (x *UndoDecisionRequest) Reset() {
 	*x = UndoDecisionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4085,7 @@ func (x *UndoDecisionRequest) String() string {
 func (*UndoDecisionRequest) ProtoMessage() {}
 
 func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[59]
+	mi := &file_misstep_v1_admin_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4098,7 @@ func (x *UndoDecisionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionRequest.ProtoReflect.Descriptor instead.
 func (*UndoDecisionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{59}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *UndoDecisionRequest) GetDecisionId() uint64 {
@@ -4008,7 +4119,7 @@ type UndoDecisionResponse struct {
 
 func (x *UndoDecisionResponse) Reset() {
 	*x = UndoDecisionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4131,7 @@ func (x *UndoDecisionResponse) String() string {
 func (*UndoDecisionResponse) ProtoMessage() {}
 
 func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[60]
+	mi := &file_misstep_v1_admin_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4144,7 @@ func (x *UndoDecisionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UndoDecisionResponse.ProtoReflect.Descriptor instead.
 func (*UndoDecisionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{60}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UndoDecisionResponse) GetDecision() *TriageDecision {
@@ -4052,7 +4163,7 @@ type ListDecisionsRequest struct {
 
 func (x *ListDecisionsRequest) Reset() {
 	*x = ListDecisionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4064,7 +4175,7 @@ func (x *ListDecisionsRequest) String() string {
 func (*ListDecisionsRequest) ProtoMessage() {}
 
 func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[61]
+	mi := &file_misstep_v1_admin_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4077,7 +4188,7 @@ func (x *ListDecisionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsRequest.ProtoReflect.Descriptor instead.
 func (*ListDecisionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{61}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
 }
 
 // ListDecisionsResponse holds every decision, revoked ones included.
@@ -4091,7 +4202,7 @@ type ListDecisionsResponse struct {
 
 func (x *ListDecisionsResponse) Reset() {
 	*x = ListDecisionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4103,7 +4214,7 @@ func (x *ListDecisionsResponse) String() string {
 func (*ListDecisionsResponse) ProtoMessage() {}
 
 func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[62]
+	mi := &file_misstep_v1_admin_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4116,7 +4227,7 @@ func (x *ListDecisionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDecisionsResponse.ProtoReflect.Descriptor instead.
 func (*ListDecisionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{62}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListDecisionsResponse) GetDecisions() []*TriageDecision {
@@ -4141,7 +4252,7 @@ type ListTrialsRequest struct {
 
 func (x *ListTrialsRequest) Reset() {
 	*x = ListTrialsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4153,7 +4264,7 @@ func (x *ListTrialsRequest) String() string {
 func (*ListTrialsRequest) ProtoMessage() {}
 
 func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[63]
+	mi := &file_misstep_v1_admin_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4166,7 +4277,7 @@ func (x *ListTrialsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsRequest.ProtoReflect.Descriptor instead.
 func (*ListTrialsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{63}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ListTrialsRequest) GetCampaignId() string {
@@ -4203,7 +4314,7 @@ type ListTrialsResponse struct {
 
 func (x *ListTrialsResponse) Reset() {
 	*x = ListTrialsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4215,7 +4326,7 @@ func (x *ListTrialsResponse) String() string {
 func (*ListTrialsResponse) ProtoMessage() {}
 
 func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[64]
+	mi := &file_misstep_v1_admin_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4228,7 +4339,7 @@ func (x *ListTrialsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTrialsResponse.ProtoReflect.Descriptor instead.
 func (*ListTrialsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{64}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ListTrialsResponse) GetTrials() []*Trial {
@@ -4264,7 +4375,7 @@ type Trial struct {
 
 func (x *Trial) Reset() {
 	*x = Trial{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4276,7 +4387,7 @@ func (x *Trial) String() string {
 func (*Trial) ProtoMessage() {}
 
 func (x *Trial) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[65]
+	mi := &file_misstep_v1_admin_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4289,7 +4400,7 @@ func (x *Trial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trial.ProtoReflect.Descriptor instead.
 func (*Trial) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{65}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Trial) GetId() uint64 {
@@ -4355,7 +4466,7 @@ type StartReproductionRequest struct {
 
 func (x *StartReproductionRequest) Reset() {
 	*x = StartReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4367,7 +4478,7 @@ func (x *StartReproductionRequest) String() string {
 func (*StartReproductionRequest) ProtoMessage() {}
 
 func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[66]
+	mi := &file_misstep_v1_admin_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4380,7 +4491,7 @@ func (x *StartReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionRequest.ProtoReflect.Descriptor instead.
 func (*StartReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{66}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *StartReproductionRequest) GetFindingId() string {
@@ -4459,7 +4570,7 @@ type StartReproductionResponse struct {
 
 func (x *StartReproductionResponse) Reset() {
 	*x = StartReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4582,7 @@ func (x *StartReproductionResponse) String() string {
 func (*StartReproductionResponse) ProtoMessage() {}
 
 func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[67]
+	mi := &file_misstep_v1_admin_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4484,7 +4595,7 @@ func (x *StartReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartReproductionResponse.ProtoReflect.Descriptor instead.
 func (*StartReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{67}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *StartReproductionResponse) GetReproductionId() string {
@@ -4512,7 +4623,7 @@ type GetReproductionRequest struct {
 
 func (x *GetReproductionRequest) Reset() {
 	*x = GetReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4524,7 +4635,7 @@ func (x *GetReproductionRequest) String() string {
 func (*GetReproductionRequest) ProtoMessage() {}
 
 func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[68]
+	mi := &file_misstep_v1_admin_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4537,7 +4648,7 @@ func (x *GetReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionRequest.ProtoReflect.Descriptor instead.
 func (*GetReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{68}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetReproductionRequest) GetReproductionId() string {
@@ -4558,7 +4669,7 @@ type GetReproductionResponse struct {
 
 func (x *GetReproductionResponse) Reset() {
 	*x = GetReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[69]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4570,7 +4681,7 @@ func (x *GetReproductionResponse) String() string {
 func (*GetReproductionResponse) ProtoMessage() {}
 
 func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[69]
+	mi := &file_misstep_v1_admin_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4583,7 +4694,7 @@ func (x *GetReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetReproductionResponse.ProtoReflect.Descriptor instead.
 func (*GetReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{69}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetReproductionResponse) GetReproduction() *ReproductionStatus {
@@ -4604,7 +4715,7 @@ type ListReproductionsRequest struct {
 
 func (x *ListReproductionsRequest) Reset() {
 	*x = ListReproductionsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[70]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4616,7 +4727,7 @@ func (x *ListReproductionsRequest) String() string {
 func (*ListReproductionsRequest) ProtoMessage() {}
 
 func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[70]
+	mi := &file_misstep_v1_admin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4629,7 +4740,7 @@ func (x *ListReproductionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsRequest.ProtoReflect.Descriptor instead.
 func (*ListReproductionsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{70}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListReproductionsRequest) GetFindingId() string {
@@ -4650,7 +4761,7 @@ type ListReproductionsResponse struct {
 
 func (x *ListReproductionsResponse) Reset() {
 	*x = ListReproductionsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[71]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4662,7 +4773,7 @@ func (x *ListReproductionsResponse) String() string {
 func (*ListReproductionsResponse) ProtoMessage() {}
 
 func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[71]
+	mi := &file_misstep_v1_admin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4675,7 +4786,7 @@ func (x *ListReproductionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReproductionsResponse.ProtoReflect.Descriptor instead.
 func (*ListReproductionsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{71}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListReproductionsResponse) GetReproductions() []*ReproductionStatus {
@@ -4696,7 +4807,7 @@ type CancelReproductionRequest struct {
 
 func (x *CancelReproductionRequest) Reset() {
 	*x = CancelReproductionRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[72]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4708,7 +4819,7 @@ func (x *CancelReproductionRequest) String() string {
 func (*CancelReproductionRequest) ProtoMessage() {}
 
 func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[72]
+	mi := &file_misstep_v1_admin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4721,7 +4832,7 @@ func (x *CancelReproductionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionRequest.ProtoReflect.Descriptor instead.
 func (*CancelReproductionRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{72}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CancelReproductionRequest) GetReproductionId() string {
@@ -4740,7 +4851,7 @@ type CancelReproductionResponse struct {
 
 func (x *CancelReproductionResponse) Reset() {
 	*x = CancelReproductionResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[73]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4752,7 +4863,7 @@ func (x *CancelReproductionResponse) String() string {
 func (*CancelReproductionResponse) ProtoMessage() {}
 
 func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[73]
+	mi := &file_misstep_v1_admin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4765,7 +4876,7 @@ func (x *CancelReproductionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelReproductionResponse.ProtoReflect.Descriptor instead.
 func (*CancelReproductionResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{73}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
 }
 
 // RecordCleanRequest reports the clean tries of a reproduction: runs from its finished bundle alone.
@@ -4781,7 +4892,7 @@ type RecordCleanRequest struct {
 
 func (x *RecordCleanRequest) Reset() {
 	*x = RecordCleanRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[74]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4793,7 +4904,7 @@ func (x *RecordCleanRequest) String() string {
 func (*RecordCleanRequest) ProtoMessage() {}
 
 func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[74]
+	mi := &file_misstep_v1_admin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4806,7 +4917,7 @@ func (x *RecordCleanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanRequest.ProtoReflect.Descriptor instead.
 func (*RecordCleanRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{74}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RecordCleanRequest) GetReproductionId() string {
@@ -4832,7 +4943,7 @@ type RecordCleanResponse struct {
 
 func (x *RecordCleanResponse) Reset() {
 	*x = RecordCleanResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[75]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4844,7 +4955,7 @@ func (x *RecordCleanResponse) String() string {
 func (*RecordCleanResponse) ProtoMessage() {}
 
 func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[75]
+	mi := &file_misstep_v1_admin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4857,7 +4968,7 @@ func (x *RecordCleanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordCleanResponse.ProtoReflect.Descriptor instead.
 func (*RecordCleanResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{75}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
 }
 
 // ReproductionStatus shows how far a reproduction has come.
@@ -4901,7 +5012,7 @@ type ReproductionStatus struct {
 
 func (x *ReproductionStatus) Reset() {
 	*x = ReproductionStatus{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[76]
+	mi := &file_misstep_v1_admin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4913,7 +5024,7 @@ func (x *ReproductionStatus) String() string {
 func (*ReproductionStatus) ProtoMessage() {}
 
 func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[76]
+	mi := &file_misstep_v1_admin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4926,7 +5037,7 @@ func (x *ReproductionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReproductionStatus.ProtoReflect.Descriptor instead.
 func (*ReproductionStatus) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{76}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReproductionStatus) GetId() string {
@@ -5052,7 +5163,7 @@ type PutKnownBugsRequest struct {
 
 func (x *PutKnownBugsRequest) Reset() {
 	*x = PutKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[77]
+	mi := &file_misstep_v1_admin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5064,7 +5175,7 @@ func (x *PutKnownBugsRequest) String() string {
 func (*PutKnownBugsRequest) ProtoMessage() {}
 
 func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[77]
+	mi := &file_misstep_v1_admin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5077,7 +5188,7 @@ func (x *PutKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{77}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PutKnownBugsRequest) GetBugs() []*KnownBug {
@@ -5098,7 +5209,7 @@ type PutKnownBugsResponse struct {
 
 func (x *PutKnownBugsResponse) Reset() {
 	*x = PutKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[78]
+	mi := &file_misstep_v1_admin_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5110,7 +5221,7 @@ func (x *PutKnownBugsResponse) String() string {
 func (*PutKnownBugsResponse) ProtoMessage() {}
 
 func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[78]
+	mi := &file_misstep_v1_admin_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5123,7 +5234,7 @@ func (x *PutKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*PutKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{78}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PutKnownBugsResponse) GetWarnings() []string {
@@ -5144,7 +5255,7 @@ type RemoveKnownBugRequest struct {
 
 func (x *RemoveKnownBugRequest) Reset() {
 	*x = RemoveKnownBugRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[79]
+	mi := &file_misstep_v1_admin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5156,7 +5267,7 @@ func (x *RemoveKnownBugRequest) String() string {
 func (*RemoveKnownBugRequest) ProtoMessage() {}
 
 func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[79]
+	mi := &file_misstep_v1_admin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5169,7 +5280,7 @@ func (x *RemoveKnownBugRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugRequest.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{79}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *RemoveKnownBugRequest) GetBugId() string {
@@ -5188,7 +5299,7 @@ type RemoveKnownBugResponse struct {
 
 func (x *RemoveKnownBugResponse) Reset() {
 	*x = RemoveKnownBugResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[80]
+	mi := &file_misstep_v1_admin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5200,7 +5311,7 @@ func (x *RemoveKnownBugResponse) String() string {
 func (*RemoveKnownBugResponse) ProtoMessage() {}
 
 func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[80]
+	mi := &file_misstep_v1_admin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5213,7 +5324,7 @@ func (x *RemoveKnownBugResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveKnownBugResponse.ProtoReflect.Descriptor instead.
 func (*RemoveKnownBugResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{80}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{81}
 }
 
 // ListKnownBugsRequest asks for the whole catalogue of the store.
@@ -5225,7 +5336,7 @@ type ListKnownBugsRequest struct {
 
 func (x *ListKnownBugsRequest) Reset() {
 	*x = ListKnownBugsRequest{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[81]
+	mi := &file_misstep_v1_admin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5237,7 +5348,7 @@ func (x *ListKnownBugsRequest) String() string {
 func (*ListKnownBugsRequest) ProtoMessage() {}
 
 func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[81]
+	mi := &file_misstep_v1_admin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5250,7 +5361,7 @@ func (x *ListKnownBugsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsRequest.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsRequest) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{81}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{82}
 }
 
 // ListKnownBugsResponse holds the store's own catalogue, without the built-in one.
@@ -5264,7 +5375,7 @@ type ListKnownBugsResponse struct {
 
 func (x *ListKnownBugsResponse) Reset() {
 	*x = ListKnownBugsResponse{}
-	mi := &file_misstep_v1_admin_proto_msgTypes[82]
+	mi := &file_misstep_v1_admin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5276,7 +5387,7 @@ func (x *ListKnownBugsResponse) String() string {
 func (*ListKnownBugsResponse) ProtoMessage() {}
 
 func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_misstep_v1_admin_proto_msgTypes[82]
+	mi := &file_misstep_v1_admin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5289,7 +5400,7 @@ func (x *ListKnownBugsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListKnownBugsResponse.ProtoReflect.Descriptor instead.
 func (*ListKnownBugsResponse) Descriptor() ([]byte, []int) {
-	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{82}
+	return file_misstep_v1_admin_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ListKnownBugsResponse) GetBugs() []*KnownBug {
@@ -5352,7 +5463,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x19\n" +
 	"\bflag_set\x18\x03 \x01(\tR\aflagSet\x12\x16\n" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x12\n" +
-	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\xd4\b\n" +
+	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\xa8\t\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -5370,7 +5481,10 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vfinding_ids\x18\r \x03(\tR\n" +
 	"findingIds\x12\x18\n" +
 	"\aplanned\x18\x0e \x01(\x04R\aplanned\x12\x1c\n" +
-	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12D\n" +
+	"\tcancelled\x18\x0f \x01(\x04R\tcancelled\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18[ \x01(\x04R\n" +
+	"unfinished\x12D\n" +
 	"\bunplaced\x18\x14 \x03(\v2(.misstep.v1.CampaignStatus.UnplacedEntryR\bunplaced\x12*\n" +
 	"\x11trials_per_second\x18\x15 \x01(\x01R\x0ftrialsPerSecond\x126\n" +
 	"\bunproved\x18\x16 \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\bunproved\x12\x1f\n" +
@@ -5380,13 +5494,23 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05owner\x18< \x01(\tR\x05owner\x129\n" +
 	"\vrepetitions\x18F \x01(\v2\x17.misstep.v1.RepetitionsR\vrepetitions\x12*\n" +
 	"\x05today\x18P \x01(\v2\x14.misstep.v1.DayUsageR\x05today\x12\x12\n" +
-	"\x04held\x18Q \x03(\tR\x04held\x1a;\n" +
+	"\x04held\x18Q \x03(\tR\x04held\x122\n" +
+	"\bcompared\x18Z \x03(\v2\x16.misstep.v1.ComparedOnR\bcompared\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
 	"\rUnplacedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"q\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01J\x04\b\x10\x10\x14\"\xd5\x01\n" +
+	"\n" +
+	"ComparedOn\x12\x10\n" +
+	"\x03jdk\x18\x01 \x01(\tR\x03jdk\x12\x1a\n" +
+	"\bprofiler\x18\x02 \x01(\tR\bprofiler\x12.\n" +
+	"\x06checks\x18\x03 \x03(\v2\x16.misstep.v1.CheckCountR\x06checks\x121\n" +
+	"\x03cut\x18\x04 \x03(\v2\x1f.misstep.v1.ComparedOn.CutEntryR\x03cut\x1a6\n" +
+	"\bCutEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"q\n" +
 	"\vRepetitions\x12\x14\n" +
 	"\x05drawn\x18\x01 \x01(\x04R\x05drawn\x12\x14\n" +
 	"\x05ended\x18\x02 \x01(\x04R\x05ended\x12\x18\n" +
@@ -5550,18 +5674,24 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	" \x01(\tR\x03bug\x12\x14\n" +
 	"\x05state\x18\v \x01(\tR\x05state\x12\x16\n" +
 	"\x06shared\x18\x1e \x01(\bR\x06shared\x12\x18\n" +
-	"\adoubted\x18F \x01(\bR\adoubted\"\x85\x01\n" +
+	"\adoubted\x18F \x01(\bR\adoubted\"\xb8\x01\n" +
 	"\x14ListFindingsResponse\x12/\n" +
 	"\bfindings\x18\x01 \x03(\v2\x13.misstep.v1.FindingR\bfindings\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x04R\x05total\"N\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\x12\"\n" +
+	"\n" +
+	"jdk_trials\x18\x04 \x01(\x04H\x00R\tjdkTrials\x88\x01\x01B\r\n" +
+	"\v_jdk_trials\"N\n" +
 	"\x0fListBugsRequest\x12;\n" +
-	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"\xa4\x01\n" +
+	"\bfindings\x18\x01 \x01(\v2\x1f.misstep.v1.ListFindingsRequestR\bfindings\"\xd7\x01\n" +
 	"\x10ListBugsResponse\x12#\n" +
 	"\x04bugs\x18\x01 \x03(\v2\x0f.misstep.v1.BugR\x04bugs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x04R\x05total\x12-\n" +
-	"\ahistory\x18\x04 \x01(\v2\x13.misstep.v1.HistoryR\ahistory\"\xb9\x03\n" +
+	"\ahistory\x18\x04 \x01(\v2\x13.misstep.v1.HistoryR\ahistory\x12\"\n" +
+	"\n" +
+	"jdk_trials\x18\x05 \x01(\x04H\x00R\tjdkTrials\x88\x01\x01B\r\n" +
+	"\v_jdk_trials\"\xb9\x03\n" +
 	"\x03Bug\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x14\n" +
@@ -5756,7 +5886,7 @@ func file_misstep_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_misstep_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 92)
+var file_misstep_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 94)
 var file_misstep_v1_admin_proto_goTypes = []any{
 	(CampaignState)(0),                 // 0: misstep.v1.CampaignState
 	(*SubmitCampaignRequest)(nil),      // 1: misstep.v1.SubmitCampaignRequest
@@ -5770,267 +5900,272 @@ var file_misstep_v1_admin_proto_goTypes = []any{
 	(*GetCampaignResponse)(nil),        // 9: misstep.v1.GetCampaignResponse
 	(*TriedCombination)(nil),           // 10: misstep.v1.TriedCombination
 	(*CampaignStatus)(nil),             // 11: misstep.v1.CampaignStatus
-	(*Repetitions)(nil),                // 12: misstep.v1.Repetitions
-	(*DayUsage)(nil),                   // 13: misstep.v1.DayUsage
-	(*UnprovedTrials)(nil),             // 14: misstep.v1.UnprovedTrials
-	(*StopCampaignRequest)(nil),        // 15: misstep.v1.StopCampaignRequest
-	(*StopCampaignResponse)(nil),       // 16: misstep.v1.StopCampaignResponse
-	(*SetBudgetRequest)(nil),           // 17: misstep.v1.SetBudgetRequest
-	(*SetBudgetResponse)(nil),          // 18: misstep.v1.SetBudgetResponse
-	(*GetBacklogRequest)(nil),          // 19: misstep.v1.GetBacklogRequest
-	(*GetBacklogResponse)(nil),         // 20: misstep.v1.GetBacklogResponse
-	(*Backlog)(nil),                    // 21: misstep.v1.Backlog
-	(*Quota)(nil),                      // 22: misstep.v1.Quota
-	(*Quotas)(nil),                     // 23: misstep.v1.Quotas
-	(*QuotaUsage)(nil),                 // 24: misstep.v1.QuotaUsage
-	(*SetQuotaRequest)(nil),            // 25: misstep.v1.SetQuotaRequest
-	(*SetQuotaResponse)(nil),           // 26: misstep.v1.SetQuotaResponse
-	(*ListQuotasRequest)(nil),          // 27: misstep.v1.ListQuotasRequest
-	(*ListQuotasResponse)(nil),         // 28: misstep.v1.ListQuotasResponse
-	(*ListRunnersRequest)(nil),         // 29: misstep.v1.ListRunnersRequest
-	(*ListRunnersResponse)(nil),        // 30: misstep.v1.ListRunnersResponse
-	(*RunnerStatus)(nil),               // 31: misstep.v1.RunnerStatus
-	(*DrainedRunner)(nil),              // 32: misstep.v1.DrainedRunner
-	(*DrainedRunners)(nil),             // 33: misstep.v1.DrainedRunners
-	(*DrainRunnerRequest)(nil),         // 34: misstep.v1.DrainRunnerRequest
-	(*DrainRunnerResponse)(nil),        // 35: misstep.v1.DrainRunnerResponse
-	(*TrustOwnerRequest)(nil),          // 36: misstep.v1.TrustOwnerRequest
-	(*TrustOwnerResponse)(nil),         // 37: misstep.v1.TrustOwnerResponse
-	(*SetAside)(nil),                   // 38: misstep.v1.SetAside
-	(*OwnerSetAside)(nil),              // 39: misstep.v1.OwnerSetAside
-	(*Repetition)(nil),                 // 40: misstep.v1.Repetition
-	(*RepeatedPairs)(nil),              // 41: misstep.v1.RepeatedPairs
-	(*RepeatedPair)(nil),               // 42: misstep.v1.RepeatedPair
-	(*Coordinators)(nil),               // 43: misstep.v1.Coordinators
-	(*CoordinatorState)(nil),           // 44: misstep.v1.CoordinatorState
-	(*ListFindingsRequest)(nil),        // 45: misstep.v1.ListFindingsRequest
-	(*ListFindingsResponse)(nil),       // 46: misstep.v1.ListFindingsResponse
-	(*ListBugsRequest)(nil),            // 47: misstep.v1.ListBugsRequest
-	(*ListBugsResponse)(nil),           // 48: misstep.v1.ListBugsResponse
-	(*Bug)(nil),                        // 49: misstep.v1.Bug
-	(*GetFindingRequest)(nil),          // 50: misstep.v1.GetFindingRequest
-	(*GetFindingResponse)(nil),         // 51: misstep.v1.GetFindingResponse
-	(*SetVisibilityRequest)(nil),       // 52: misstep.v1.SetVisibilityRequest
-	(*SetVisibilityResponse)(nil),      // 53: misstep.v1.SetVisibilityResponse
-	(*MergeFindingsRequest)(nil),       // 54: misstep.v1.MergeFindingsRequest
-	(*MergeFindingsResponse)(nil),      // 55: misstep.v1.MergeFindingsResponse
-	(*SplitFindingRequest)(nil),        // 56: misstep.v1.SplitFindingRequest
-	(*SplitFindingResponse)(nil),       // 57: misstep.v1.SplitFindingResponse
-	(*NoteFindingRequest)(nil),         // 58: misstep.v1.NoteFindingRequest
-	(*NoteFindingResponse)(nil),        // 59: misstep.v1.NoteFindingResponse
-	(*UndoDecisionRequest)(nil),        // 60: misstep.v1.UndoDecisionRequest
-	(*UndoDecisionResponse)(nil),       // 61: misstep.v1.UndoDecisionResponse
-	(*ListDecisionsRequest)(nil),       // 62: misstep.v1.ListDecisionsRequest
-	(*ListDecisionsResponse)(nil),      // 63: misstep.v1.ListDecisionsResponse
-	(*ListTrialsRequest)(nil),          // 64: misstep.v1.ListTrialsRequest
-	(*ListTrialsResponse)(nil),         // 65: misstep.v1.ListTrialsResponse
-	(*Trial)(nil),                      // 66: misstep.v1.Trial
-	(*StartReproductionRequest)(nil),   // 67: misstep.v1.StartReproductionRequest
-	(*StartReproductionResponse)(nil),  // 68: misstep.v1.StartReproductionResponse
-	(*GetReproductionRequest)(nil),     // 69: misstep.v1.GetReproductionRequest
-	(*GetReproductionResponse)(nil),    // 70: misstep.v1.GetReproductionResponse
-	(*ListReproductionsRequest)(nil),   // 71: misstep.v1.ListReproductionsRequest
-	(*ListReproductionsResponse)(nil),  // 72: misstep.v1.ListReproductionsResponse
-	(*CancelReproductionRequest)(nil),  // 73: misstep.v1.CancelReproductionRequest
-	(*CancelReproductionResponse)(nil), // 74: misstep.v1.CancelReproductionResponse
-	(*RecordCleanRequest)(nil),         // 75: misstep.v1.RecordCleanRequest
-	(*RecordCleanResponse)(nil),        // 76: misstep.v1.RecordCleanResponse
-	(*ReproductionStatus)(nil),         // 77: misstep.v1.ReproductionStatus
-	(*PutKnownBugsRequest)(nil),        // 78: misstep.v1.PutKnownBugsRequest
-	(*PutKnownBugsResponse)(nil),       // 79: misstep.v1.PutKnownBugsResponse
-	(*RemoveKnownBugRequest)(nil),      // 80: misstep.v1.RemoveKnownBugRequest
-	(*RemoveKnownBugResponse)(nil),     // 81: misstep.v1.RemoveKnownBugResponse
-	(*ListKnownBugsRequest)(nil),       // 82: misstep.v1.ListKnownBugsRequest
-	(*ListKnownBugsResponse)(nil),      // 83: misstep.v1.ListKnownBugsResponse
-	nil,                                // 84: misstep.v1.CampaignStatus.OutcomesEntry
-	nil,                                // 85: misstep.v1.CampaignStatus.UnplacedEntry
-	nil,                                // 86: misstep.v1.Backlog.LeftEntry
-	nil,                                // 87: misstep.v1.Quotas.EndedEntry
-	nil,                                // 88: misstep.v1.DrainedRunners.ByHolderEntry
-	nil,                                // 89: misstep.v1.SetAside.ByOwnerEntry
-	nil,                                // 90: misstep.v1.RepeatedPair.OnlyOneEntry
-	nil,                                // 91: misstep.v1.RepeatedPair.OnlyOtherEntry
-	nil,                                // 92: misstep.v1.Coordinators.ByIdEntry
-	(*Campaign)(nil),                   // 93: misstep.v1.Campaign
-	(*Jdk)(nil),                        // 94: misstep.v1.Jdk
-	(*Workload)(nil),                   // 95: misstep.v1.Workload
-	(*timestamppb.Timestamp)(nil),      // 96: google.protobuf.Timestamp
-	(*CheckCount)(nil),                 // 97: misstep.v1.CheckCount
-	(*SignalCount)(nil),                // 98: misstep.v1.SignalCount
-	(*durationpb.Duration)(nil),        // 99: google.protobuf.Duration
-	(*Runner)(nil),                     // 100: misstep.v1.Runner
-	(*Recipe)(nil),                     // 101: misstep.v1.Recipe
-	(*Finding)(nil),                    // 102: misstep.v1.Finding
-	(*History)(nil),                    // 103: misstep.v1.History
-	(*Reliability)(nil),                // 104: misstep.v1.Reliability
-	(*FindingRate)(nil),                // 105: misstep.v1.FindingRate
-	(Visibility)(0),                    // 106: misstep.v1.Visibility
-	(*FindingVisibility)(nil),          // 107: misstep.v1.FindingVisibility
-	(*TriageDecision)(nil),             // 108: misstep.v1.TriageDecision
-	(*Outcome)(nil),                    // 109: misstep.v1.Outcome
-	(*InfrastructureFailure)(nil),      // 110: misstep.v1.InfrastructureFailure
-	(*JdkBuild)(nil),                   // 111: misstep.v1.JdkBuild
-	(*Perturbation)(nil),               // 112: misstep.v1.Perturbation
-	(ReproductionState)(0),             // 113: misstep.v1.ReproductionState
-	(*ReproductionStep)(nil),           // 114: misstep.v1.ReproductionStep
-	(*Reproducer)(nil),                 // 115: misstep.v1.Reproducer
-	(*Bisection)(nil),                  // 116: misstep.v1.Bisection
-	(*KnownBug)(nil),                   // 117: misstep.v1.KnownBug
+	(*ComparedOn)(nil),                 // 12: misstep.v1.ComparedOn
+	(*Repetitions)(nil),                // 13: misstep.v1.Repetitions
+	(*DayUsage)(nil),                   // 14: misstep.v1.DayUsage
+	(*UnprovedTrials)(nil),             // 15: misstep.v1.UnprovedTrials
+	(*StopCampaignRequest)(nil),        // 16: misstep.v1.StopCampaignRequest
+	(*StopCampaignResponse)(nil),       // 17: misstep.v1.StopCampaignResponse
+	(*SetBudgetRequest)(nil),           // 18: misstep.v1.SetBudgetRequest
+	(*SetBudgetResponse)(nil),          // 19: misstep.v1.SetBudgetResponse
+	(*GetBacklogRequest)(nil),          // 20: misstep.v1.GetBacklogRequest
+	(*GetBacklogResponse)(nil),         // 21: misstep.v1.GetBacklogResponse
+	(*Backlog)(nil),                    // 22: misstep.v1.Backlog
+	(*Quota)(nil),                      // 23: misstep.v1.Quota
+	(*Quotas)(nil),                     // 24: misstep.v1.Quotas
+	(*QuotaUsage)(nil),                 // 25: misstep.v1.QuotaUsage
+	(*SetQuotaRequest)(nil),            // 26: misstep.v1.SetQuotaRequest
+	(*SetQuotaResponse)(nil),           // 27: misstep.v1.SetQuotaResponse
+	(*ListQuotasRequest)(nil),          // 28: misstep.v1.ListQuotasRequest
+	(*ListQuotasResponse)(nil),         // 29: misstep.v1.ListQuotasResponse
+	(*ListRunnersRequest)(nil),         // 30: misstep.v1.ListRunnersRequest
+	(*ListRunnersResponse)(nil),        // 31: misstep.v1.ListRunnersResponse
+	(*RunnerStatus)(nil),               // 32: misstep.v1.RunnerStatus
+	(*DrainedRunner)(nil),              // 33: misstep.v1.DrainedRunner
+	(*DrainedRunners)(nil),             // 34: misstep.v1.DrainedRunners
+	(*DrainRunnerRequest)(nil),         // 35: misstep.v1.DrainRunnerRequest
+	(*DrainRunnerResponse)(nil),        // 36: misstep.v1.DrainRunnerResponse
+	(*TrustOwnerRequest)(nil),          // 37: misstep.v1.TrustOwnerRequest
+	(*TrustOwnerResponse)(nil),         // 38: misstep.v1.TrustOwnerResponse
+	(*SetAside)(nil),                   // 39: misstep.v1.SetAside
+	(*OwnerSetAside)(nil),              // 40: misstep.v1.OwnerSetAside
+	(*Repetition)(nil),                 // 41: misstep.v1.Repetition
+	(*RepeatedPairs)(nil),              // 42: misstep.v1.RepeatedPairs
+	(*RepeatedPair)(nil),               // 43: misstep.v1.RepeatedPair
+	(*Coordinators)(nil),               // 44: misstep.v1.Coordinators
+	(*CoordinatorState)(nil),           // 45: misstep.v1.CoordinatorState
+	(*ListFindingsRequest)(nil),        // 46: misstep.v1.ListFindingsRequest
+	(*ListFindingsResponse)(nil),       // 47: misstep.v1.ListFindingsResponse
+	(*ListBugsRequest)(nil),            // 48: misstep.v1.ListBugsRequest
+	(*ListBugsResponse)(nil),           // 49: misstep.v1.ListBugsResponse
+	(*Bug)(nil),                        // 50: misstep.v1.Bug
+	(*GetFindingRequest)(nil),          // 51: misstep.v1.GetFindingRequest
+	(*GetFindingResponse)(nil),         // 52: misstep.v1.GetFindingResponse
+	(*SetVisibilityRequest)(nil),       // 53: misstep.v1.SetVisibilityRequest
+	(*SetVisibilityResponse)(nil),      // 54: misstep.v1.SetVisibilityResponse
+	(*MergeFindingsRequest)(nil),       // 55: misstep.v1.MergeFindingsRequest
+	(*MergeFindingsResponse)(nil),      // 56: misstep.v1.MergeFindingsResponse
+	(*SplitFindingRequest)(nil),        // 57: misstep.v1.SplitFindingRequest
+	(*SplitFindingResponse)(nil),       // 58: misstep.v1.SplitFindingResponse
+	(*NoteFindingRequest)(nil),         // 59: misstep.v1.NoteFindingRequest
+	(*NoteFindingResponse)(nil),        // 60: misstep.v1.NoteFindingResponse
+	(*UndoDecisionRequest)(nil),        // 61: misstep.v1.UndoDecisionRequest
+	(*UndoDecisionResponse)(nil),       // 62: misstep.v1.UndoDecisionResponse
+	(*ListDecisionsRequest)(nil),       // 63: misstep.v1.ListDecisionsRequest
+	(*ListDecisionsResponse)(nil),      // 64: misstep.v1.ListDecisionsResponse
+	(*ListTrialsRequest)(nil),          // 65: misstep.v1.ListTrialsRequest
+	(*ListTrialsResponse)(nil),         // 66: misstep.v1.ListTrialsResponse
+	(*Trial)(nil),                      // 67: misstep.v1.Trial
+	(*StartReproductionRequest)(nil),   // 68: misstep.v1.StartReproductionRequest
+	(*StartReproductionResponse)(nil),  // 69: misstep.v1.StartReproductionResponse
+	(*GetReproductionRequest)(nil),     // 70: misstep.v1.GetReproductionRequest
+	(*GetReproductionResponse)(nil),    // 71: misstep.v1.GetReproductionResponse
+	(*ListReproductionsRequest)(nil),   // 72: misstep.v1.ListReproductionsRequest
+	(*ListReproductionsResponse)(nil),  // 73: misstep.v1.ListReproductionsResponse
+	(*CancelReproductionRequest)(nil),  // 74: misstep.v1.CancelReproductionRequest
+	(*CancelReproductionResponse)(nil), // 75: misstep.v1.CancelReproductionResponse
+	(*RecordCleanRequest)(nil),         // 76: misstep.v1.RecordCleanRequest
+	(*RecordCleanResponse)(nil),        // 77: misstep.v1.RecordCleanResponse
+	(*ReproductionStatus)(nil),         // 78: misstep.v1.ReproductionStatus
+	(*PutKnownBugsRequest)(nil),        // 79: misstep.v1.PutKnownBugsRequest
+	(*PutKnownBugsResponse)(nil),       // 80: misstep.v1.PutKnownBugsResponse
+	(*RemoveKnownBugRequest)(nil),      // 81: misstep.v1.RemoveKnownBugRequest
+	(*RemoveKnownBugResponse)(nil),     // 82: misstep.v1.RemoveKnownBugResponse
+	(*ListKnownBugsRequest)(nil),       // 83: misstep.v1.ListKnownBugsRequest
+	(*ListKnownBugsResponse)(nil),      // 84: misstep.v1.ListKnownBugsResponse
+	nil,                                // 85: misstep.v1.CampaignStatus.OutcomesEntry
+	nil,                                // 86: misstep.v1.CampaignStatus.UnplacedEntry
+	nil,                                // 87: misstep.v1.ComparedOn.CutEntry
+	nil,                                // 88: misstep.v1.Backlog.LeftEntry
+	nil,                                // 89: misstep.v1.Quotas.EndedEntry
+	nil,                                // 90: misstep.v1.DrainedRunners.ByHolderEntry
+	nil,                                // 91: misstep.v1.SetAside.ByOwnerEntry
+	nil,                                // 92: misstep.v1.RepeatedPair.OnlyOneEntry
+	nil,                                // 93: misstep.v1.RepeatedPair.OnlyOtherEntry
+	nil,                                // 94: misstep.v1.Coordinators.ByIdEntry
+	(*Campaign)(nil),                   // 95: misstep.v1.Campaign
+	(*Jdk)(nil),                        // 96: misstep.v1.Jdk
+	(*Workload)(nil),                   // 97: misstep.v1.Workload
+	(*timestamppb.Timestamp)(nil),      // 98: google.protobuf.Timestamp
+	(*CheckCount)(nil),                 // 99: misstep.v1.CheckCount
+	(*SignalCount)(nil),                // 100: misstep.v1.SignalCount
+	(*durationpb.Duration)(nil),        // 101: google.protobuf.Duration
+	(*Runner)(nil),                     // 102: misstep.v1.Runner
+	(*Recipe)(nil),                     // 103: misstep.v1.Recipe
+	(*Finding)(nil),                    // 104: misstep.v1.Finding
+	(*History)(nil),                    // 105: misstep.v1.History
+	(*Reliability)(nil),                // 106: misstep.v1.Reliability
+	(*FindingRate)(nil),                // 107: misstep.v1.FindingRate
+	(Visibility)(0),                    // 108: misstep.v1.Visibility
+	(*FindingVisibility)(nil),          // 109: misstep.v1.FindingVisibility
+	(*TriageDecision)(nil),             // 110: misstep.v1.TriageDecision
+	(*Outcome)(nil),                    // 111: misstep.v1.Outcome
+	(*InfrastructureFailure)(nil),      // 112: misstep.v1.InfrastructureFailure
+	(*JdkBuild)(nil),                   // 113: misstep.v1.JdkBuild
+	(*Perturbation)(nil),               // 114: misstep.v1.Perturbation
+	(ReproductionState)(0),             // 115: misstep.v1.ReproductionState
+	(*ReproductionStep)(nil),           // 116: misstep.v1.ReproductionStep
+	(*Reproducer)(nil),                 // 117: misstep.v1.Reproducer
+	(*Bisection)(nil),                  // 118: misstep.v1.Bisection
+	(*KnownBug)(nil),                   // 119: misstep.v1.KnownBug
 }
 var file_misstep_v1_admin_proto_depIdxs = []int32{
-	93,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
-	94,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
-	95,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
+	95,  // 0: misstep.v1.SubmitCampaignRequest.campaign:type_name -> misstep.v1.Campaign
+	96,  // 1: misstep.v1.SubmitCampaignRequest.jdks:type_name -> misstep.v1.Jdk
+	97,  // 2: misstep.v1.SubmitCampaignRequest.workloads:type_name -> misstep.v1.Workload
 	2,   // 3: misstep.v1.SubmitCampaignRequest.presets:type_name -> misstep.v1.JdkPreset
 	3,   // 4: misstep.v1.SubmitCampaignRequest.unsuited:type_name -> misstep.v1.Unsuited
 	5,   // 5: misstep.v1.SubmitCampaignResponse.from_catalogue:type_name -> misstep.v1.ResolvedName
-	96,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
+	98,  // 6: misstep.v1.ResolvedName.added:type_name -> google.protobuf.Timestamp
 	11,  // 7: misstep.v1.ListCampaignsResponse.campaigns:type_name -> misstep.v1.CampaignStatus
 	11,  // 8: misstep.v1.GetCampaignResponse.campaign:type_name -> misstep.v1.CampaignStatus
 	10,  // 9: misstep.v1.GetCampaignResponse.combinations:type_name -> misstep.v1.TriedCombination
-	93,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
+	95,  // 10: misstep.v1.CampaignStatus.campaign:type_name -> misstep.v1.Campaign
 	0,   // 11: misstep.v1.CampaignStatus.state:type_name -> misstep.v1.CampaignState
-	96,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
-	96,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
-	84,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
-	97,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
-	98,  // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
-	85,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
-	14,  // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
-	12,  // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
-	13,  // 20: misstep.v1.CampaignStatus.today:type_name -> misstep.v1.DayUsage
-	99,  // 21: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	21,  // 22: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	86,  // 23: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	96,  // 24: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
-	22,  // 25: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
-	87,  // 26: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
-	22,  // 27: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
-	13,  // 28: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
-	24,  // 29: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
-	31,  // 30: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	38,  // 31: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
-	100, // 32: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	96,  // 33: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	32,  // 34: misstep.v1.RunnerStatus.draining:type_name -> misstep.v1.DrainedRunner
-	96,  // 35: misstep.v1.DrainedRunner.at:type_name -> google.protobuf.Timestamp
-	88,  // 36: misstep.v1.DrainedRunners.by_holder:type_name -> misstep.v1.DrainedRunners.ByHolderEntry
-	89,  // 37: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	96,  // 38: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	101, // 39: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	96,  // 40: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
-	42,  // 41: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	90,  // 42: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	91,  // 43: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	92,  // 44: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	96,  // 45: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	31,  // 46: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	99,  // 47: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	102, // 48: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	45,  // 49: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	49,  // 50: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	103, // 51: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
-	104, // 52: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	96,  // 53: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	96,  // 54: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	105, // 55: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	103, // 56: misstep.v1.Bug.history:type_name -> misstep.v1.History
-	102, // 57: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	106, // 58: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	96,  // 59: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	107, // 60: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	108, // 61: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	108, // 62: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	108, // 63: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	108, // 64: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	108, // 65: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	66,  // 66: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	101, // 67: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	109, // 68: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	110, // 69: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	111, // 70: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	112, // 71: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	99,  // 72: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	77,  // 73: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	77,  // 74: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	104, // 75: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	113, // 76: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	96,  // 77: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	96,  // 78: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	114, // 79: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	104, // 80: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	99,  // 81: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	115, // 82: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	116, // 83: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
-	117, // 84: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	117, // 85: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	13,  // 86: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
-	32,  // 87: misstep.v1.DrainedRunners.ByHolderEntry.value:type_name -> misstep.v1.DrainedRunner
-	39,  // 88: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	44,  // 89: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,   // 90: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,   // 91: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,   // 92: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	64,  // 93: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	15,  // 94: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	17,  // 95: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	29,  // 96: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	19,  // 97: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	36,  // 98: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	34,  // 99: misstep.v1.AdminService.DrainRunner:input_type -> misstep.v1.DrainRunnerRequest
-	25,  // 100: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
-	27,  // 101: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
-	45,  // 102: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	47,  // 103: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	50,  // 104: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	52,  // 105: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	54,  // 106: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	56,  // 107: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	58,  // 108: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
-	60,  // 109: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	62,  // 110: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	78,  // 111: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	80,  // 112: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	82,  // 113: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	67,  // 114: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	69,  // 115: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	71,  // 116: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	73,  // 117: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	75,  // 118: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,   // 119: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,   // 120: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,   // 121: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	65,  // 122: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	16,  // 123: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	18,  // 124: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	30,  // 125: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	20,  // 126: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	37,  // 127: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	35,  // 128: misstep.v1.AdminService.DrainRunner:output_type -> misstep.v1.DrainRunnerResponse
-	26,  // 129: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
-	28,  // 130: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
-	46,  // 131: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	48,  // 132: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	51,  // 133: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	53,  // 134: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	55,  // 135: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	57,  // 136: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	59,  // 137: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
-	61,  // 138: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	63,  // 139: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	79,  // 140: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	81,  // 141: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	83,  // 142: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	68,  // 143: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	70,  // 144: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	72,  // 145: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	74,  // 146: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	76,  // 147: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	119, // [119:148] is the sub-list for method output_type
-	90,  // [90:119] is the sub-list for method input_type
-	90,  // [90:90] is the sub-list for extension type_name
-	90,  // [90:90] is the sub-list for extension extendee
-	0,   // [0:90] is the sub-list for field type_name
+	98,  // 12: misstep.v1.CampaignStatus.submitted:type_name -> google.protobuf.Timestamp
+	98,  // 13: misstep.v1.CampaignStatus.ended:type_name -> google.protobuf.Timestamp
+	85,  // 14: misstep.v1.CampaignStatus.outcomes:type_name -> misstep.v1.CampaignStatus.OutcomesEntry
+	99,  // 15: misstep.v1.CampaignStatus.checks:type_name -> misstep.v1.CheckCount
+	100, // 16: misstep.v1.CampaignStatus.signals:type_name -> misstep.v1.SignalCount
+	86,  // 17: misstep.v1.CampaignStatus.unplaced:type_name -> misstep.v1.CampaignStatus.UnplacedEntry
+	15,  // 18: misstep.v1.CampaignStatus.unproved:type_name -> misstep.v1.UnprovedTrials
+	13,  // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
+	14,  // 20: misstep.v1.CampaignStatus.today:type_name -> misstep.v1.DayUsage
+	12,  // 21: misstep.v1.CampaignStatus.compared:type_name -> misstep.v1.ComparedOn
+	99,  // 22: misstep.v1.ComparedOn.checks:type_name -> misstep.v1.CheckCount
+	87,  // 23: misstep.v1.ComparedOn.cut:type_name -> misstep.v1.ComparedOn.CutEntry
+	101, // 24: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	22,  // 25: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
+	88,  // 26: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	98,  // 27: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
+	23,  // 28: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
+	89,  // 29: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
+	23,  // 30: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
+	14,  // 31: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
+	25,  // 32: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
+	32,  // 33: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	39,  // 34: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
+	102, // 35: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	98,  // 36: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	33,  // 37: misstep.v1.RunnerStatus.draining:type_name -> misstep.v1.DrainedRunner
+	98,  // 38: misstep.v1.DrainedRunner.at:type_name -> google.protobuf.Timestamp
+	90,  // 39: misstep.v1.DrainedRunners.by_holder:type_name -> misstep.v1.DrainedRunners.ByHolderEntry
+	91,  // 40: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	98,  // 41: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	103, // 42: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	98,  // 43: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	43,  // 44: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	92,  // 45: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	93,  // 46: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	94,  // 47: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	98,  // 48: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	32,  // 49: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	101, // 50: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	104, // 51: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	46,  // 52: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	50,  // 53: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	105, // 54: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
+	106, // 55: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	98,  // 56: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	98,  // 57: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	107, // 58: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	105, // 59: misstep.v1.Bug.history:type_name -> misstep.v1.History
+	104, // 60: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	108, // 61: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	98,  // 62: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	109, // 63: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	110, // 64: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 65: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 66: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 67: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 68: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	67,  // 69: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	103, // 70: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	111, // 71: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	112, // 72: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	113, // 73: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	114, // 74: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	101, // 75: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	78,  // 76: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	78,  // 77: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	106, // 78: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	115, // 79: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	98,  // 80: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	98,  // 81: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	116, // 82: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	106, // 83: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	101, // 84: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	117, // 85: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	118, // 86: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
+	119, // 87: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	119, // 88: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	14,  // 89: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	33,  // 90: misstep.v1.DrainedRunners.ByHolderEntry.value:type_name -> misstep.v1.DrainedRunner
+	40,  // 91: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	45,  // 92: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 93: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 94: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 95: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	65,  // 96: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	16,  // 97: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	18,  // 98: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	30,  // 99: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	20,  // 100: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	37,  // 101: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	35,  // 102: misstep.v1.AdminService.DrainRunner:input_type -> misstep.v1.DrainRunnerRequest
+	26,  // 103: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	28,  // 104: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	46,  // 105: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	48,  // 106: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	51,  // 107: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	53,  // 108: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	55,  // 109: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	57,  // 110: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	59,  // 111: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
+	61,  // 112: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	63,  // 113: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	79,  // 114: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	81,  // 115: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	83,  // 116: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	68,  // 117: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	70,  // 118: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	72,  // 119: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	74,  // 120: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	76,  // 121: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 122: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 123: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 124: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	66,  // 125: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	17,  // 126: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	19,  // 127: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	31,  // 128: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	21,  // 129: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	38,  // 130: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	36,  // 131: misstep.v1.AdminService.DrainRunner:output_type -> misstep.v1.DrainRunnerResponse
+	27,  // 132: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	29,  // 133: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	47,  // 134: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	49,  // 135: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	52,  // 136: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	54,  // 137: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	56,  // 138: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	58,  // 139: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	60,  // 140: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
+	62,  // 141: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	64,  // 142: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	80,  // 143: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	82,  // 144: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	84,  // 145: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	69,  // 146: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	71,  // 147: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	73,  // 148: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	75,  // 149: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	77,  // 150: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	122, // [122:151] is the sub-list for method output_type
+	93,  // [93:122] is the sub-list for method input_type
+	93,  // [93:93] is the sub-list for extension type_name
+	93,  // [93:93] is the sub-list for extension extendee
+	0,   // [0:93] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
@@ -6045,15 +6180,17 @@ func file_misstep_v1_admin_proto_init() {
 	file_misstep_v1_recipe_proto_init()
 	file_misstep_v1_reproducer_proto_init()
 	file_misstep_v1_run_proto_init()
-	file_misstep_v1_admin_proto_msgTypes[21].OneofWrappers = []any{}
-	file_misstep_v1_admin_proto_msgTypes[24].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[22].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[25].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[46].OneofWrappers = []any{}
+	file_misstep_v1_admin_proto_msgTypes[48].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_misstep_v1_admin_proto_rawDesc), len(file_misstep_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   92,
+			NumMessages:   94,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
