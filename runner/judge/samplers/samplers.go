@@ -81,6 +81,8 @@ type sample struct {
 	sampler Sampler
 	// stood says that the thread did not run from the round before to the end of this one, or since it if it is GetStackTrace's.
 	stood bool
+	// stand numbers the times in which the thread stood (lanes.number), 0 outside.
+	stand int32
 }
 
 // kept is a stack's number, and why it cannot be judged.

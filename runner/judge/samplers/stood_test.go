@@ -35,7 +35,7 @@ func TestWalksOfAThreadThatDidNotRun(t *testing.T) {
 		walks []walk
 		want  string
 	}{
-		{"it stood", []walk{{false, true, was}, {false, true, was}}, "2: match 2, mismatch 0"},
+		{"it stood, by one sampler", []walk{{false, true, was}, {false, true, was}}, "2: match 0, mismatch 0, void(no-neighbour) 2"},
 		{"it came to stand", []walk{{false, false, was}, {false, true, was}}, "2: match 0, mismatch 0, void(no-neighbour) 2"},
 		{"it ran in between", []walk{{false, true, was}, {false, false, "z run"}}, "2: match 0, mismatch 0, void(no-neighbour) 2"},
 		{"JVMTI agrees", []walk{{false, true, was}, {true, true, was}}, "2: match 2, mismatch 0"},
@@ -44,10 +44,25 @@ func TestWalksOfAThreadThatDidNotRun(t *testing.T) {
 			"2: match 0, mismatch 0, void(no-neighbour) 2",
 		},
 		{"JVMTI has another stack", []walk{{false, true, was}, {true, true, "c run"}}, "2: match 0, mismatch 2"},
-		{"one of three is cut", []walk{{false, true, was}, {false, true, was}, {false, true, "c b"}}, "3: match 2, mismatch 1"},
+		{"JVMTI agrees with all", []walk{{false, true, was}, {true, true, was}, {false, true, was}, {false, true, was}}, "4: match 4, mismatch 0"},
+		{
+			"it ran, and stood again", []walk{{false, true, was}, {true, true, was}, {false, false, "z"}, {false, true, "z"}},
+			"4: match 2, mismatch 0, void(no-neighbour) 2",
+		},
+		{
+			"one of three is cut", []walk{{false, true, was}, {false, true, was}, {false, true, "c b"}},
+			"3: match 0, mismatch 1, void(no-neighbour) 2",
+		},
+		{
+			"one is cut where JVMTI agrees with the others", []walk{{false, true, was}, {true, true, was}, {false, true, "c b"}},
+			"3: match 2, mismatch 1",
+		},
 		{"one has a frame more on top", []walk{{false, true, was}, {false, true, "d c b run"}}, "2: match 0, mismatch 2"},
 		{"no frames of Java", []walk{{false, true, ""}, {true, true, ""}, {false, true, ""}}, "3: match 3, mismatch 0"},
-		{"all frames are lost", []walk{{false, true, was}, {false, true, was}, {false, true, ""}}, "3: match 2, mismatch 1"},
+		{
+			"all frames are lost", []walk{{false, true, was}, {false, true, was}, {false, true, ""}},
+			"3: match 0, mismatch 1, void(no-neighbour) 2",
+		},
 		{"empty, and it ran", []walk{{false, false, ""}, {false, false, ""}}, "2: match 0, mismatch 0, void(no-stack) 2"},
 	} {
 		t.Run(c.what, func(t *testing.T) {

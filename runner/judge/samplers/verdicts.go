@@ -16,7 +16,8 @@ const held = "held"
 type Figures struct {
 	// Held samples were compared with a stack that stood. Of them Wrong differ, and Edge are tolerated near its begin or end.
 	Held, Wrong, Edge uint64
-	// Stood samples were compared with another walk of a thread that did not run in between. Of them Unequal differ.
+	// Stood samples were compared with another sampler's walk of a thread that did not run in between, or differ from their own
+	// sampler's. Of them Unequal differ.
 	Stood, Unequal uint64
 	// Neighbours were compared with another sampler's samples before and after. Of them Strict do not contain all that these have
 	// in common, Tiny have at most a tenth of it, Apart nothing.
@@ -64,6 +65,7 @@ func (j *Judge) lanes() []lanes {
 		for by := range all[i] {
 			slices.SortStableFunc(all[i][by], func(a, b sample) int { return cmp.Compare(a.begin, b.begin) })
 		}
+		all[i].number()
 	}
 	return all
 }

@@ -30,7 +30,7 @@ func TestSamplesInNativeCodeOfAThreadThatStands(t *testing.T) {
 			before.Entries, before.Depth = []uint32{1}, 1
 			tap := &agent.Tap{
 				Signals: [2]uint32{27, 12}, Architecture: "amd64", Calls: []agent.TapCall{before},
-				Names:  map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V"},
+				Names: map[uint32]string{1: "C.a()V", 2: "C.b()V", 3: "C.c()V"},
 				Clocks: []agent.TapClock{
 					{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6},
 				},
