@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"misstep/agent"
@@ -123,18 +124,26 @@ func (s *stacks) traced(from []agent.StackFrame) stack {
 	return frames
 }
 
-// hidden are methods of java.base with the annotation Hidden (JDK 17 to 25, sources), besides the classes in leftOut.
-var hidden = map[methodName]bool{
-	{"java.lang.Thread", "runWith"}:                                        true,
-	{"java.lang.ScopedValue$Carrier", "runWith"}:                           true,
-	{"java.lang.VirtualThread$VThreadContinuation$1", "run"}:               true,
-	{"java.lang.VirtualThread", "yieldContinuation"}:                       true,
-	{"jdk.internal.reflect.DirectConstructorHandleAccessor", "invokeImpl"}: true,
-	{"jdk.internal.reflect.DirectMethodHandleAccessor", "invokeImpl"}:      true,
-	{"jdk.internal.vm.Continuation", "enter"}:                              true,
-	{"jdk.internal.vm.Continuation", "enter0"}:                             true,
-	{"jdk.internal.vm.Continuation", "yield"}:                              true,
-	{"jdk.internal.vm.Continuation", "yield0"}:                             true,
+// hidden are methods of java.base with the annotation Hidden (JDK 11 to 28, class files) by their classes, besides those of leftOut.
+var hidden = map[string][]string{
+	"java.lang.ScopedValue$Carrier":                        {"runWith"},
+	"java.lang.Thread":                                     {"runWith"},
+	"java.lang.VirtualThread":                              {"postPinnedEvent", "yieldContinuation"},
+	"java.lang.VirtualThread$VThreadContinuation$1":        {"run"},
+	"java.lang.invoke.Invokers":                            {"checkVarHandleGenericType"},
+	"java.lang.invoke.MethodHandleImpl$CountingWrapper":    {"getTarget", "maybeStopCounting"},
+	"java.lang.invoke.VarForm":                             {"getMemberName"},
+	"java.lang.invoke.MethodHandleImpl":                    methodHandleImpl,
+	"java.security.AccessController":                       {"ensureMaterializedForStackWalk", "executePrivileged", "wrapException"},
+	"jdk.internal.reflect.CsMethodAccessorAdapter":         {"invoke"},
+	"jdk.internal.reflect.DirectConstructorHandleAccessor": {"invokeImpl"},
+	"jdk.internal.reflect.DirectMethodHandleAccessor":      {"invokeImpl"},
+	"jdk.internal.vm.Continuation":                         {"enter", "enter0", "yield", "yield0"},
+}
+
+var methodHandleImpl = []string{
+	"guardWithCatch", "isCompileConstant", "loop", "prepend", "profileBoolean", "selectAlternative", "synchronize", "tableSwitch",
+	"tryFinally",
 }
 
 // leftOut reports whether some samplers show a method and others do not. A Throwable leaves hidden frames out, and
@@ -144,5 +153,5 @@ func leftOut(class, method string) bool {
 	return class == "java.lang.MisstepShadow" ||
 		strings.Contains(class, "$$Lambda") || strings.HasPrefix(class, "java.lang.invoke.LambdaForm$") ||
 		strings.HasPrefix(class, "java.lang.invoke.") && strings.HasSuffix(class, "$Holder") ||
-		hidden[methodName{class, method}]
+		class == "java.lang.invoke.VarHandleGuards" || slices.Contains(hidden[class], method)
 }

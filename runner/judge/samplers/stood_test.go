@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"misstep/agent"
+	"misstep/runner/recording"
 )
 
 // walk takes a walk of the worker's stack: by JVMTI where it is again, else in a round, after which the thread has stood or not.
@@ -113,4 +114,26 @@ func TestHiddenClassesHaveOneName(t *testing.T) {
 		assert.Equal(t, "p.C", withoutNumber(name))
 	}
 	assert.Equal(t, "p.Box0x1", withoutNumber("p.Box0x1"))
+}
+
+// JFR leaves out hidden methods, as of JDK 17 and 21 AccessController.executePrivileged, which the stack of a thread that did not run
+// has.
+func TestHiddenMethodsAreLeftOutOfAStackThatStands(t *testing.T) {
+	for class, methods := range hidden {
+		for _, method := range methods {
+			s := newStacks()
+			recorded, state := s.recorded(&recording.Stack{Frames: []recording.Frame{
+				{Method: methodOf("c")}, {Method: &recording.Method{Class: class, Name: method, Hidden: true}}, {Method: methodOf("run")},
+			}})
+			require.Equal(t, usable, state)
+			frames := func(class, method string) []agent.StackFrame {
+				return []agent.StackFrame{{Class: "p.C", Method: "c"}, {Class: class, Method: method}, {Class: "p.C", Method: "run"}}
+			}
+			kind, _ := equal(recorded, s.traced(frames(class, method)))
+			assert.Empty(t, kind, "%s.%s", class, method)
+			kind, at := equal(recorded, s.traced(frames(class, "another")))
+			assert.Equal(t, kindMissing, kind, class)
+			assert.Equal(t, 1, at)
+		}
+	}
 }
