@@ -253,8 +253,8 @@
 
 // A thread did not run from one time to another, since its CPU time was the same: u32 tid, u32 flags (of a call), u32
 // entries of its shadow that follow (the newest), u32 entries on the shadow stack; u64 CLOCK_MONOTONIC nanoseconds of
-// both times, u64 ticks of both. Then follow the entries, as those of a call. A later record may have a longer time from
-// the same begin.
+// both times, u64 ticks of both. Then follow the entries, as those of a call. A later record may have a longer time
+// from the same begin.
 #define MISSTEP_TAP_STILL_TID_OFFSET 8
 #define MISSTEP_TAP_STILL_FLAGS_OFFSET 12
 #define MISSTEP_TAP_STILL_ENTRIES_OFFSET 16

@@ -11,15 +11,15 @@ namespace {
 
 constexpr jint kMostFrames = 4096;
 
-// A text that the JVM allocated, which is freed.
+// A string that the JVM allocated, which is freed.
 std::string Taken(jvmtiEnv* jvmti, char* text) {
   std::string copy = text;
   jvmti->Deallocate(reinterpret_cast<unsigned char*>(text));
   return copy;
 }
 
-// "Ljava/lang/Object;" as "java.lang.Object". A hidden class has a dot before its number, which is a slash in its binary
-// name.
+// "Ljava/lang/Object;" as "java.lang.Object". A hidden class has a dot before its number, which is a slash in its
+// binary name.
 std::string BinaryName(const std::string& signature) {
   std::string name = signature.substr(1, signature.size() - 2);
   for (char& c : name) c = c == '/' ? '.' : c == '.' ? '/' : c;

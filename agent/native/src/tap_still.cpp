@@ -7,7 +7,7 @@
 namespace misstep {
 namespace {
 
-// A time that goes on is taken as often as this, so that a JVM that is killed leaves most of it.
+// A time that continues is taken as often as this, so that a JVM that is killed leaves most of it.
 constexpr uint64_t kTakenNanos = 1'000'000'000;
 
 // Copies the newest entries of a thread's shadow, which must not run meanwhile.

@@ -326,7 +326,8 @@ TEST(Edges, NativeCallerFiresAndHidesNoFaultElsewhere) {
 TEST(Edges, EachEdgeOfATraceHasItsOwnVerdict) {
   Shapes p;
   EdgeCounts counts;
-  const std::vector<Frame> frames = {p.Frame("Shape.area()I", 0), p.Frame("Natives.call()V", -3), p.Frame("Main.main()V", 1)};
+  const std::vector<Frame> frames = {p.Frame("Shape.area()I", 0), p.Frame("Natives.call()V", -3),
+                                     p.Frame("Main.main()V", 1)};
   CheckEdges(frames, &counts);
   EXPECT_EQ(counts.of[static_cast<size_t>(Explained::kNativeCaller)], 1U);
   EXPECT_EQ(counts.of[static_cast<size_t>(Explained::kNothing)], 1U);

@@ -7,7 +7,7 @@ import (
 
 // A thread whose CPU time is the same at two times has not run in between: all walks from the one to the other have one stack, frame
 // by frame and line by line. So threads that wait are judged, which no other sampler shows. A match needs the walk of another sampler:
-// Thread.getAllStackTraces() is held against JVMTI's walk, and only a difference from its own walks, before and after, says anything.
+// Thread.getAllStackTraces() is compared with JVMTI's walk, and only a difference from its own walks, before and after, says anything.
 
 // number gives each time in which a thread stood a number, from 1, to the walks in it: rounds, of each of which it is known whether the
 // thread has run since the one before, and what JVMTI was asked for after one of them.

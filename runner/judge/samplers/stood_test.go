@@ -24,7 +24,7 @@ func (tr trial) walk(begin int64, again, stood bool, frames string) {
 	}))
 }
 
-// Walks of a thread that did not run are held against one another, and only those.
+// Walks of a thread that did not run are compared with one another, and only those.
 func TestWalksOfAThreadThatDidNotRun(t *testing.T) {
 	type walk struct {
 		again, stood bool
@@ -77,7 +77,7 @@ func TestWalksOfAThreadThatDidNotRun(t *testing.T) {
 	}
 }
 
-// A sample of another sampler is held against the stack of a thread that did not run, from some time before it to some time after.
+// A sample of another sampler is compared with the stack of a thread that did not run, from some time before it to some time after.
 func TestSamplesOfAThreadThatDidNotRun(t *testing.T) {
 	for _, c := range []struct {
 		what, stack string
