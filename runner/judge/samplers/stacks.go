@@ -124,7 +124,7 @@ func (s *stacks) traced(from []agent.StackFrame) stack {
 	return frames
 }
 
-// hidden are methods of java.base with the annotation Hidden (JDK 11 to 28, class files) by their classes, besides those of leftOut.
+// hidden are methods of java.base with the annotation Hidden (JDK 11 to 28, class files) by class, besides those of leftOut.
 var hidden = map[string][]string{
 	"java.lang.ScopedValue$Carrier":                        {"runWith"},
 	"java.lang.Thread":                                     {"runWith"},
@@ -134,12 +134,14 @@ var hidden = map[string][]string{
 	"java.lang.invoke.MethodHandleImpl$CountingWrapper":    {"getTarget", "maybeStopCounting"},
 	"java.lang.invoke.VarForm":                             {"getMemberName"},
 	"java.lang.invoke.MethodHandleImpl":                    methodHandleImpl,
-	"java.security.AccessController":                       {"ensureMaterializedForStackWalk", "executePrivileged", "wrapException"},
+	"java.security.AccessController":                       accessController,
 	"jdk.internal.reflect.CsMethodAccessorAdapter":         {"invoke"},
 	"jdk.internal.reflect.DirectConstructorHandleAccessor": {"invokeImpl"},
 	"jdk.internal.reflect.DirectMethodHandleAccessor":      {"invokeImpl"},
 	"jdk.internal.vm.Continuation":                         {"enter", "enter0", "yield", "yield0"},
 }
+
+var accessController = []string{"ensureMaterializedForStackWalk", "executePrivileged", "wrapException"}
 
 var methodHandleImpl = []string{
 	"guardWithCatch", "isCompileConstant", "loop", "prepend", "profileBoolean", "selectAlternative", "synchronize", "tableSwitch",

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// A thread whose CPU time is the same at two times has not run in between: all walks from the one to the other have one stack, frame
-// by frame and line by line. So threads that wait are judged, which no other sampler shows. A match needs the walk of another sampler:
-// Thread.getAllStackTraces() is compared with JVMTI's walk, and only a difference from its own walks, before and after, says anything.
+// A thread whose CPU time is the same at two times has not run in between: all walks from the one to the other have one stack,
+// frame by frame and line by line. So threads that wait are judged, which no other sampler shows. A match needs the walk of another
+// sampler: Thread.getAllStackTraces() is compared with JVMTI's. Of its own walks, before and after, only a difference says anything.
 
-// number gives each time in which a thread stood a number, from 1, to the walks in it: rounds, of each of which it is known whether the
-// thread has run since the one before, and what JVMTI was asked for after one of them.
+// number gives the walks of each time in which a thread stood its number, from 1: rounds, which tell whether the thread has run
+// since the one before, and what JVMTI was asked for after one of them.
 func (l *lanes) number() {
 	rounds, last := l[AllStackTraces], int32(0)
 	for i := range rounds {
@@ -57,8 +57,8 @@ func (s *stacks) of(k kept) stack {
 	return s.all[k.stack]
 }
 
-// another returns a walk of the time in which the thread of a sample did not run: one of another sampler or, where a round has none,
-// a round beside it.
+// another returns a walk of the time in which the thread of a sample did not run: one of another sampler or, where a round has
+// none, a round beside it.
 func another(s sample, index int, beside *lanes) (sample, bool) {
 	rounds := beside[AllStackTraces]
 	switch s.sampler {
@@ -82,7 +82,7 @@ func another(s sample, index int, beside *lanes) (sample, bool) {
 
 func beginsAt(s sample, at int64) int { return cmp.Compare(s.begin, at) }
 
-// sameStand returns the last walk of a lane that is of the same stand as the sample and did not begin after it, or else the first one.
+// sameStand returns a walk of a lane of the same stand as the sample: the last one before it, or else the first one after it.
 func sameStand(lane []sample, s sample) (sample, bool) {
 	next, _ := slices.BinarySearchFunc(lane, s.begin, beginsAt)
 	for _, i := range [...]int{next - 1, next} {
@@ -99,8 +99,8 @@ func ended(a, b sample) bool {
 	return has(a) && has(b)
 }
 
-// standsAround returns the last round that is clearly before a sample of another sampler, if the thread did not run from that round to
-// one that is clearly after it: the sampler's clock is another one, and its walk may come after the sample's time.
+// standsAround returns the last round that is clearly before a sample of another sampler, if the thread did not run from that round
+// to one that is clearly after it: the sampler's clock is another one, and its walk may come after the sample's time.
 func standsAround(s sample, rounds []sample) (sample, bool) {
 	before, _ := slices.BinarySearchFunc(rounds, s.begin-int64(edge)+1, beginsAt)
 	after, _ := slices.BinarySearchFunc(rounds, s.end+int64(edge), func(r sample, at int64) int { return cmp.Compare(r.end, at) })

@@ -41,27 +41,32 @@ func TestWalksOfAThreadThatDidNotRun(t *testing.T) {
 		{"it ran in between", []walk{{false, true, was}, {false, false, "z run"}}, "2: match 0, mismatch 0, void(no-neighbour) 2"},
 		{"JVMTI agrees", []walk{{false, true, was}, {true, true, was}}, "2: match 2, mismatch 0"},
 		{
-			"JVMTI afterwards is of a thread that runs", []walk{{false, false, was}, {true, true, "z"}},
+			"JVMTI afterwards is of a thread that runs",
+			[]walk{{false, false, was}, {true, true, "z"}},
 			"2: match 0, mismatch 0, void(no-neighbour) 2",
 		},
 		{"JVMTI has another stack", []walk{{false, true, was}, {true, true, "c run"}}, "2: match 0, mismatch 2"},
 		{"JVMTI agrees with all", []walk{{false, true, was}, {true, true, was}, {false, true, was}, {false, true, was}}, "4: match 4, mismatch 0"},
 		{
-			"it ran, and stood again", []walk{{false, true, was}, {true, true, was}, {false, false, "z"}, {false, true, "z"}},
+			"it ran, and stood again",
+			[]walk{{false, true, was}, {true, true, was}, {false, false, "z"}, {false, true, "z"}},
 			"4: match 2, mismatch 0, void(no-neighbour) 2",
 		},
 		{
-			"one of three is cut", []walk{{false, true, was}, {false, true, was}, {false, true, "c b"}},
+			"one of three is cut",
+			[]walk{{false, true, was}, {false, true, was}, {false, true, "c b"}},
 			"3: match 0, mismatch 1, void(no-neighbour) 2",
 		},
 		{
-			"one is cut where JVMTI agrees with the others", []walk{{false, true, was}, {true, true, was}, {false, true, "c b"}},
+			"one is cut where JVMTI agrees with the others",
+			[]walk{{false, true, was}, {true, true, was}, {false, true, "c b"}},
 			"3: match 2, mismatch 1",
 		},
 		{"one has a frame more on top", []walk{{false, true, was}, {false, true, "d c b run"}}, "2: match 0, mismatch 2"},
 		{"no frames of Java", []walk{{false, true, ""}, {true, true, ""}, {false, true, ""}}, "3: match 3, mismatch 0"},
 		{
-			"all frames are lost", []walk{{false, true, was}, {false, true, was}, {false, true, ""}},
+			"all frames are lost",
+			[]walk{{false, true, was}, {false, true, was}, {false, true, ""}},
 			"3: match 0, mismatch 1, void(no-neighbour) 2",
 		},
 		{"empty, and it ran", []walk{{false, false, ""}, {false, false, ""}}, "2: match 0, mismatch 0, void(no-stack) 2"},
@@ -116,8 +121,8 @@ func TestHiddenClassesHaveOneName(t *testing.T) {
 	assert.Equal(t, "p.Box0x1", withoutNumber("p.Box0x1"))
 }
 
-// JFR leaves out hidden methods, as of JDK 17 and 21 AccessController.executePrivileged, which the stack of a thread that did not run
-// has.
+// JFR leaves out hidden methods, such as AccessController.executePrivileged of JDK 17 and 21. Other walks of a thread that did not
+// run have them.
 func TestHiddenMethodsAreLeftOutOfAStackThatStands(t *testing.T) {
 	for class, methods := range hidden {
 		for _, method := range methods {
@@ -127,7 +132,8 @@ func TestHiddenMethodsAreLeftOutOfAStackThatStands(t *testing.T) {
 			}})
 			require.Equal(t, usable, state)
 			frames := func(class, method string) []agent.StackFrame {
-				return []agent.StackFrame{{Class: "p.C", Method: "c"}, {Class: class, Method: method}, {Class: "p.C", Method: "run"}}
+				outer := agent.StackFrame{Class: "p.C", Method: "run"}
+				return []agent.StackFrame{{Class: "p.C", Method: "c"}, {Class: class, Method: method}, outer}
 			}
 			kind, _ := equal(recorded, s.traced(frames(class, method)))
 			assert.Empty(t, kind, "%s.%s", class, method)

@@ -8,7 +8,7 @@ import (
 	"misstep/agent"
 )
 
-// stills are the times in which threads did not run, of each thread by their begin. Of those that begin together the longest is kept.
+// stills are the times in which threads did not run, of each thread by their begin: the longest of those that begin together.
 type stills map[uint32][]*agent.TapStill
 
 func stillsOf(t *agent.Tap) stills {
