@@ -7,7 +7,7 @@ import (
 
 // A thread whose CPU time is the same at two times has not run in between: all walks from the one to the other have one stack,
 // frame by frame and line by line. So threads that wait are judged, which no other sampler shows. A match needs the walk of another
-// sampler: Thread.getAllStackTraces() is compared with JVMTI's. Of its own walks, before and after, only a difference says anything.
+// sampler: Thread.getAllStackTraces() is compared with JVMTI's. Of its own walks, before and after, only a difference counts.
 
 // number gives the walks of each time in which a thread stood its number, from 1: rounds, which tell whether the thread has run
 // since the one before, and what JVMTI was asked for after one of them.
