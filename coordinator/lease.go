@@ -39,14 +39,16 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		withdrawn []string
 		dropped   map[string]int // by reason
 		compared  []heard
+		claimed   []*misstepv1.Evidence
 		now       time.Time
 		drain     bool
 	)
 	reports := s.judge(runner, req)
+	may := s.mayHold(runner, called)
 	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
 		now, drain = at, s.isDraining() || s.drained.of(me) != nil
 		desired, granted, results, withdrawn, dropped = nil, nil, nil, nil, map[string]int{}
-		compared = nil
+		compared, claimed = nil, nil
 		running = make(map[string]*misstepv1.Progress, len(req.GetHeld()))
 		reported := make(map[string]bool, len(req.GetHeld()))
 		if err := s.queue.ExpireOf(tx, me, called); err != nil {
@@ -87,7 +89,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 				}
 			}
 			if kind, ended := kindOf(h); ended && refused == "" {
-				results = append(results, kind)
+				results, claimed = append(results, kind), append(claimed, h.GetOutcome().GetEvidence()...)
 			}
 			if wanted {
 				running[l.ID] = h.GetRunning()
@@ -111,6 +113,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 				}
 			}
 		}
+		free = uint32(min(uint64(free), may-min(may, uint64(len(held)))))
 		desired = held
 		if drain || s.trust.isAside(runner.owner) {
 			return nil
@@ -130,6 +133,8 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	}
 	s.count(len(granted), results, dropped)
 	s.compare(ctx, runner, compared)
+	s.holds(runner, len(desired), now)
+	s.config.Unclaimed.Claim(runner.owner, claimed)
 	s.live.saw(runner, req, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))
 	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}

@@ -65,6 +65,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Receipts, unless nil, prove which evidence a runner wrote that is not trusted with everything.
 	Receipts *custody.Receipts
+	// Unclaimed, unless nil, counts the evidence of such runners that no outcome names.
+	Unclaimed *custody.Unclaimed
+	// OwnerSlots is how many trials the runners of one owner may hold at once, where runners authenticate; 0 is no limit.
+	OwnerSlots uint32
 	// Metrics are told what the server does; nil are none.
 	Metrics Metrics
 }
@@ -111,6 +115,8 @@ type Server struct {
 	repeating repeating
 	quotas    quotaTable
 	drained   drainedTable
+	// ownerSlots bounds what the runners of one owner hold.
+	ownerSlots ownerSlots
 	// expansions of the campaigns that runners work on.
 	expansions expansions
 	// random guards the source of ids.
@@ -153,6 +159,7 @@ func New(c Config) *Server {
 			panic(fmt.Sprintf("read randomness for a key: %v", err)) // as in newID
 		}
 	}
+	s.ownerSlots.logged.First, s.ownerSlots.logged.Interval = 1, 10*time.Minute
 	s.store = batch.New(c.Store, s.begin)
 	s.store.Committed, s.store.Clock = c.Metrics.Batch, c.Clock
 	s.queue = queue.New(p, func() string { return s.newID("L", 8) }, s.source)

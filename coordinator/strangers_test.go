@@ -2,8 +2,11 @@ package coordinator_test
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -54,7 +57,7 @@ func newStrangers(t *testing.T, trials uint64) *strangers {
 	var err error
 	s.receipts, err = custody.OpenReceipts(t.Context(), s.store)
 	require.NoError(t, err)
-	s.server = coordinator.New(coordinator.Config{Store: s.store, Metrics: s.drops, Receipts: s.receipts})
+	s.server = coordinator.New(coordinator.Config{Store: s.store, Metrics: s.drops, Receipts: s.receipts, OwnerSlots: 24})
 	sub, err := s.server.SubmitCampaign(t.Context(), submission(trials))
 	require.NoError(t, err)
 	s.id = sub.GetCampaignId()
@@ -185,6 +188,44 @@ func TestOneStrangerDoesNotGiveATrialUp(t *testing.T) {
 	held := s.call("a", "r", 1)
 	s.call("a", "r", 0, failed(held[0]))
 	assert.Empty(t, s.trials())
+}
+
+// An owner's runners hold no more trials than it may have, under whatever ids and with whatever slots they call.
+func TestSlotsOfAnOwner(t *testing.T) {
+	s := newStrangers(t, 100)
+	first := s.call("a", "r1", 16)
+	require.Len(t, first, 16)
+	require.Len(t, s.call("a", "r2", 16), 8, "24 are the owner's")
+	require.Empty(t, s.call("a", "r3", 16))
+	require.Len(t, s.call("b", "r1", 16), 16, "another owner has its own")
+
+	fewer, err := s.server.Synchronize(as(t.Context(), "a"), &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: "r1"}})
+	require.NoError(t, err)
+	require.Len(t, fewer.GetDesired(), 16)
+	require.Empty(t, s.call("a", "r3", 16), "a runner that says it has no slots still holds its trials")
+
+	s.call("a", "r1", 0, ended(first[0], cleanOf(first[0])))
+	require.Len(t, s.call("a", "r1", 16), 16, "who calls again keeps its place")
+	require.Len(t, s.call("a", "r2", 16), 8)
+}
+
+// Calls at the same time get no more together.
+func TestSlotsOfAnOwnerAtTheSameTime(t *testing.T) {
+	s := newStrangers(t, 1000)
+	var held atomic.Int64
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			answer, err := s.server.Synchronize(as(t.Context(), "a"), &misstepv1.SynchronizeRequest{
+				Runner: &misstepv1.Runner{Id: fmt.Sprint("r", i), Slots: 16}, FreeSlots: 16,
+			})
+			if assert.Equal(t, codes.OK, status.Code(err)) {
+				held.Add(int64(len(answer.GetDesired())))
+			}
+		})
+	}
+	all.Wait()
+	require.LessOrEqual(t, held.Load(), int64(24))
 }
 
 // An outcome names the evidence that its own owner wrote, and no other.

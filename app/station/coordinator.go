@@ -181,7 +181,7 @@ func open(
 	}
 	served := remote.NewServer(blobs, answers...)
 	if guarded {
-		served = custody.NewService(served, custody.NewGuard(c.LeasesOf, blobs, time.Now), config.Receipts)
+		served = custody.NewService(served, custody.NewGuard(c.LeasesOf, blobs, time.Now, config.Unclaimed), config.Receipts)
 	}
 	misstepv1.RegisterCorpusServiceServer(reading, c.Discreet(served))
 	serving := health.NewServer()

@@ -159,10 +159,10 @@ func TestPagesOverTLSInABrowser(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.place.Dir = t.TempDir()
 			s := newSceneAt(t, c.place, func(o *web.Options) { o.Asks = c.place.Accounts.Ask })
-			seen := s
+			var seen *scene
 			if c.proxy {
-				one := *s
-				one.site, seen = s.behindProxy(*presented), &one
+				seen = s.in(t)
+				seen.site = s.behindProxy(*presented)
 			} else {
 				seen = s.byTLS(source, pool, c.place.Accounts.Ask)
 			}

@@ -137,7 +137,8 @@ func write(t *testing.T, f *misstepv1.Finding, flags ...string) string {
 
 func run(t *testing.T, dir string, arguments ...string) (int, string) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), "bash", append([]string{filepath.Join(dir, "run.sh")}, arguments...)...).CombinedOutput()
+	run := append([]string{filepath.Join(dir, "run.sh")}, arguments...)
+	output, err := exec.CommandContext(t.Context(), "bash", run...).CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode(), string(output)
 	}

@@ -35,16 +35,28 @@ type yard struct {
 // its own, and sleep.
 func openYard(t *testing.T, workload string, sleep time.Duration, trials int) *yard {
 	t.Helper()
-	y := &yard{t: t, dir: t.TempDir(), addr: freePort(t), workload: workload}
 	class := strings.ToUpper(workload[:1]) + workload[1:]
-	y.home = ownWorkload(t, workload, class, fmt.Sprintf(`
+	return openYardOf(t, workload, class, fmt.Sprintf(`
 public class %s {
   public static void main(String[] args) throws Exception {
     new ProcessBuilder("setsid", "sleep", "1000.%d").inheritIO().start();
     Thread.sleep(%d);
     System.out.println("misstep: %s verified 1 repetitions");
   }
-}`, class, os.Getpid(), sleep.Milliseconds(), workload))
+}`, class, os.Getpid(), sleep.Milliseconds(), workload), fmt.Sprintf(`
+name: %s
+jdks: [jdk17]
+workloads: [{name: %s}]
+checks: [{name: gst-asgct, share: 1}]
+budget: {trials: %d}
+`, workload, workload, trials))
+}
+
+// openYardOf is openYard with a workload of a given source, and a given campaign.
+func openYardOf(t *testing.T, workload, class, source, campaign string) *yard {
+	t.Helper()
+	y := &yard{t: t, dir: t.TempDir(), addr: freePort(t), workload: workload}
+	y.home = ownWorkload(t, workload, class, source)
 	y.scratch, y.tmp, y.log = filepath.Join(y.dir, "scratch"), filepath.Join(y.dir, "tmp"), filepath.Join(y.dir, "log")
 	require.NoError(t, os.Mkdir(y.tmp, 0o755))
 	t.Cleanup(func() {
@@ -54,13 +66,7 @@ public class %s {
 	})
 	y.start("coordinator", "--listen", y.addr, "--dir", filepath.Join(y.dir, "station"), "--lease-time", "3s")
 	spec := filepath.Join(y.dir, "spec.yaml")
-	require.NoError(t, os.WriteFile(spec, fmt.Appendf(nil, `
-name: %s
-jdks: [jdk17]
-workloads: [{name: %s}]
-checks: [{name: gst-asgct, share: 1}]
-budget: {trials: %d}
-`, workload, workload, trials), 0o644))
+	require.NoError(t, os.WriteFile(spec, []byte(campaign), 0o644))
 	request, _, err := submission.Load(t.Context(), local.Installation{Home: y.home, AgentDir: testenv.Agent(t)}, spec)
 	require.NoError(t, err)
 	y.st, err = station.Dial(y.addr)
@@ -111,6 +117,10 @@ func (y *yard) state() *misstepv1.CampaignStatus {
 	response, err := y.st.GetCampaign(y.t.Context(), &misstepv1.GetCampaignRequest{CampaignId: y.campaign})
 	require.NoError(y.t, err)
 	return response.GetCampaign()
+}
+
+func (y *yard) done() bool {
+	return y.state().GetState() == misstepv1.CampaignState_CAMPAIGN_STATE_DONE
 }
 
 // ends waits for the end of a process and returns its exit code.

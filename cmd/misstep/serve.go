@@ -18,6 +18,7 @@ import (
 	"misstep/app/transport"
 	"misstep/app/web"
 	"misstep/coordinator"
+	"misstep/coordinator/custody"
 	"misstep/coordinator/store/stores"
 )
 
@@ -33,6 +34,8 @@ type coordinatorCommand struct {
 	LeaseTime  time.Duration      `within:"[1s,)" help:"How long a runner may be silent before its trials are given to another." default:"30s"`
 	RateLimit  map[string]float64 `help:"Calls a second that each caller who says who they are may make from one host, by class; 0 is no limit (default: lease=100;blob=200;read=50;change=10)." placeholder:"CLASS=CALLS;…"`
 	AuditShare float64            `within:"[0,1]" help:"Share of trials that a runner of another owner runs once more, where callers are asked who they are, so that owners whose results differ from the others' beyond chance are set aside." default:"0.02" placeholder:"SHARE"`
+	OwnerSlots uint32             `within:"[0,)" help:"Trials that the runners of one owner may hold at once, where runners say who they are; 0 is no limit." default:"1024" placeholder:"TRIALS"`
+	Unclaimed  bytesFlag          `name:"owner-unclaimed" help:"Size of the evidence that such runners may write on a day in UTC without an outcome that names it." default:"8GiB" placeholder:"SIZE"`
 	retentionFlags
 	GCEvery time.Duration `name:"gc-every" within:"[1m,)" help:"Time between two rounds that let trials age by --keep-trials and --keep-evidence, and remove blobs that nothing refers to (default: 6h; with --store no rounds, since one of several coordinators does it)." placeholder:"TIME"`
 	NoGC    bool          `name:"no-gc" help:"No such rounds: what nothing refers to stays until misstep store vacuum."`
@@ -124,7 +127,8 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 		place.Access.Authenticators = append(place.Access.Authenticators, secure.Authenticator(ids))
 	}
 	if place.Asks() {
-		config.AuditShare = c.AuditShare
+		config.AuditShare, config.OwnerSlots = c.AuditShare, c.OwnerSlots
+		config.Unclaimed = custody.NewUnclaimed(uint64(c.Unclaimed.n), time.Now)
 	}
 	door := station.Door{
 		TLS: secure != nil, Authenticates: place.Asks(), PlainTextNetwork: c.PlainTextNetwork,

@@ -47,19 +47,22 @@ type Guard struct {
 	leases func(ctx context.Context, owner string) ([]*store.Lease, error)
 	clock  func() time.Time
 	trees  *trees
-	held   *lru.Cache[string, *holding]
-	mu     sync.Mutex // for adding to held
+	// unclaimed bounds what owners write beside what their outcomes name.
+	unclaimed *Unclaimed
+	held      *lru.Cache[string, *holding]
+	mu        sync.Mutex // for adding to held
 }
 
 // NewGuard returns a guard. leases returns those that an owner's runners hold now; blobs has the manifests of their trees.
 func NewGuard(
 	leases func(ctx context.Context, owner string) ([]*store.Lease, error), blobs corpus.Opener, clock func() time.Time,
+	unclaimed *Unclaimed,
 ) *Guard {
 	held, err := lru.New[string, *holding](owners)
 	if err != nil {
 		panic(err) // the size is not positive
 	}
-	return &Guard{leases: leases, clock: clock, trees: newTrees(blobs), held: held}
+	return &Guard{leases: leases, clock: clock, trees: newTrees(blobs), unclaimed: unclaimed, held: held}
 }
 
 // holding is what an owner's leases allow.
@@ -167,7 +170,7 @@ func (g *Guard) take(ctx context.Context, owner string, a plausible.Evidence) (b
 			return false, err
 		}
 	}
-	if !enough() {
+	if !enough() || !g.unclaimed.Take(owner, a.Bytes) {
 		return false, nil
 	}
 	h.left.Blobs, h.left.Bytes = h.left.Blobs-a.Blobs, h.left.Bytes-a.Bytes

@@ -37,8 +37,10 @@ type place struct {
 	leases   map[string][]*store.Lease // by owner
 	asked    int
 	receipts *custody.Receipts
-	conn     *grpc.ClientConn
-	now      time.Time
+	// unclaimed, 200 MiB a day
+	unclaimed *custody.Unclaimed
+	conn      *grpc.ClientConn
+	now       time.Time
 }
 
 // nameKey carries the caller's name to the test's authenticator.
@@ -50,10 +52,11 @@ func newPlace(t *testing.T) *place {
 	var err error
 	p.receipts, err = custody.OpenReceipts(t.Context(), memory.New())
 	require.NoError(t, err)
+	p.unclaimed = custody.NewUnclaimed(200<<20, func() time.Time { return p.now })
 	guard := custody.NewGuard(func(_ context.Context, owner string) ([]*store.Lease, error) {
 		p.asked++
 		return p.leases[owner], nil
-	}, p.blobs, func() time.Time { return p.now })
+	}, p.blobs, func() time.Time { return p.now }, p.unclaimed)
 	server := grpc.NewServer(access.ServerOptions(access.Options{Authenticators: []access.Authenticator{
 		func(ctx context.Context) (*access.Caller, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
@@ -208,6 +211,34 @@ func TestARunnerWritesWithinItsLeases(t *testing.T) {
 	p.leases["a"] = append(p.leases["a"], lease("L2", root, root))
 	_, err = write(big)
 	require.NoError(t, err, "another lease allows more")
+}
+
+// Whoever writes and reports nothing gets no further on a day, whatever new leases allow; what outcomes name does not count.
+func TestUnclaimedEvidenceIsBoundedByDay(t *testing.T) {
+	p := newPlace(t)
+	root, client := p.tree("jdk", 1), remote.Client(p.conn)
+	leases := 0
+	write := func(owner string) error { // 100 MiB, under a lease that has just been granted
+		p.later()
+		leases++
+		p.leases[owner] = []*store.Lease{lease(fmt.Sprint("L", leases), root, root)}
+		_, _, err := client.Put(p.as(owner), bytes.NewReader(bytes.Repeat([]byte{byte(leases)}, 100<<20)), corpus.Digest{})
+		return err
+	}
+	require.NoError(t, write("a"))
+	require.NoError(t, write("a"))
+	require.Equal(t, codes.FailedPrecondition, status.Code(write("a")))
+	require.NoError(t, write("b"), "another owner's is its own")
+
+	p.unclaimed.Claim("a", []*misstepv1.Evidence{{Size: 60 << 20}, {Size: 40 << 20}})
+	require.NoError(t, write("a"), "an outcome named as much")
+	require.Error(t, write("a"))
+	p.now = p.now.Add(24 * time.Hour)
+	require.NoError(t, write("a"), "on the next day")
+	p.unclaimed.Claim("a", []*misstepv1.Evidence{{Size: 1 << 40}})
+	require.NoError(t, write("a"))
+	require.NoError(t, write("a"))
+	require.Error(t, write("a"), "nobody has a credit")
 }
 
 func TestTheNumberOfBlobsIsBounded(t *testing.T) {

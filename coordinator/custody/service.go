@@ -195,7 +195,8 @@ func (s *Service) Write(stream grpc.ClientStreamingServer[misstepv1.WriteRequest
 }
 
 func errTooMuch(c *access.Caller) error {
-	return status.Errorf(codes.FailedPrecondition, "%s holds no lease, or has written as much evidence as its leases allow", c.Name)
+	return status.Errorf(codes.FailedPrecondition, "%s holds no lease, or has written as much evidence as its leases allow, "+
+		"or as may be without an outcome on one day (misstep coordinator --owner-unclaimed)", c.Name)
 }
 
 // counted is the stream of a blob that is evidence.

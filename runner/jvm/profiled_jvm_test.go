@@ -161,7 +161,7 @@ func TestEndsUnderAProfiler(t *testing.T) {
 				r := profiled(feature, name, append([]string{"after", work}, c.arguments...)...)
 				r.Limits.OutputMib = 1
 				if c.kind == hang {
-					r.Limits.Wall = durationpb.New(10 * time.Second) // a busy machine needs some of them until JFR has flushed its first events
+					r.Limits.Wall = durationpb.New(10 * time.Second) // until JFR has flushed its first events
 				}
 				outcome, err := s.run(t, t.Context(), r)
 				require.NoError(t, err)
