@@ -23,13 +23,16 @@ public class Waits {
     for (int i = 0; i < 4; i++) {
       Socket client = new Socket("localhost", server.getLocalPort());
       Socket accepted = server.accept();
-      Thread reader = new Thread(() -> {
-        try {
-          read(10, accepted.getInputStream());
-        } catch (Exception e) {
-          e.printStackTrace();
-        }
-      }, "waits-" + client.getPort());
+      Thread reader =
+          new Thread(
+              () -> {
+                try {
+                  read(10, accepted.getInputStream());
+                } catch (Exception e) {
+                  e.printStackTrace();
+                }
+              },
+              "waits-" + client.getPort());
       reader.setDaemon(true);
       reader.start();
     }
