@@ -27,6 +27,7 @@ const (
 	maxRecords     = 16384     // different mismatches that are read
 	maxRecordBytes = 32 << 20  // bytes of one line: two traces of the deepest stacks, 16,384 frames each
 	maxRecordParts = 1 << 18   // see parts, of one line: two such traces have 5 for each frame
+	maxRecordText  = 6 << 16   // bytes of one text as written: a name of the JVM's largest size, all of it escaped
 	maxRecordsRead = 256 << 20 // bytes read of the file
 	maxPartsRead   = 1 << 24   // of the file: a microsecond each
 	maxRecordsKept = 64 << 20  // bytes of memory that the mismatches may take, about
@@ -116,8 +117,8 @@ func (k *keeper) line(line []byte, last bool) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	n := parts(line)
-	if len(line) > maxRecordBytes || n > maxRecordParts {
+	n, longest := parts(line)
+	if len(line) > maxRecordBytes || n > maxRecordParts || longest > maxRecordText {
 		k.TooLarge++
 		return
 	}
@@ -137,22 +138,25 @@ func (k *keeper) line(line []byte, last bool) {
 }
 
 // parts bounds the values in a line of JSON, which decide how much memory it takes when it is decoded: they are at most twice as many
-// and one.
-func parts(line []byte) (n int) {
-	quoted, escaped := false, false
-	for _, c := range line {
+// and one. longest is the length of the longest text, in bytes as written.
+func parts(line []byte) (n, longest int) {
+	quoted, escaped, begin := false, false, 0
+	for i, c := range line {
+		if quoted {
+			longest = max(longest, i-begin)
+		}
 		switch {
 		case escaped:
 			escaped = false
 		case quoted && c == '\\':
 			escaped = true
 		case c == '"':
-			quoted = !quoted
+			quoted, begin = !quoted, i+1
 		case !quoted && (c == ',' || c == '{' || c == '['):
 			n++
 		}
 	}
-	return n
+	return n, longest
 }
 
 func (k *keeper) record(m *misstepv1.Mismatch) {

@@ -51,10 +51,19 @@ func TestARecordOfMillionsOfFramesIsNotDecoded(t *testing.T) {
 	assert.Contains(t, records.excess(), "2 mismatch records are larger")
 }
 
-// Each of these records is one that an agent may write; all together would take several times the bound.
+func TestARecordOfLongTextsIsNotDecoded(t *testing.T) {
+	text := framesOf(strings.Repeat("c", 30<<20), 1) + record(t, "gst-asgct", "a.A", 0, 1)
+	var records Records
+	took := allocated(func() { records = ReadRecords(strings.NewReader(text)) })
+	assert.Less(t, took, uint64(6*len(text)), "the buffer as it grows")
+	assert.Equal(t, 1, records.TooLarge)
+	assert.Len(t, records.Mismatches, 1)
+}
+
+// Each of these records is one that an agent may write; all together would take twice the bound.
 func TestMemoryOfManyLargeRecordsIsBounded(t *testing.T) {
 	var text strings.Builder
-	for i := range 120 {
+	for i := range 60 {
 		text.WriteString(framesOf(fmt.Sprint("a.A", i), triage.MaxFrames))
 	}
 	before := live()
@@ -62,7 +71,7 @@ func TestMemoryOfManyLargeRecordsIsBounded(t *testing.T) {
 	took := live() - before
 	assert.Less(t, took, uint64(3*maxRecordsKept))
 	kept := len(records.Mismatches) // assert.Len would print them
-	assert.Equal(t, 120-records.LeftOut, kept)
+	assert.Equal(t, 60-records.LeftOut, kept)
 	assert.Greater(t, kept, 10)
 	outcome := &misstepv1.Outcome{Mismatches: records.Mismatches}
 	shrink(outcome, triage.MaxOutcome)
@@ -128,7 +137,8 @@ func FuzzRecords(f *testing.F) {
 		}
 		require.LessOrEqual(t, size, maxRecordsKept)
 		for line := range bytes.Lines(text) {
-			require.LessOrEqual(t, values(line), 2*parts(line)+1, "%s", line)
+			n, _ := parts(line)
+			require.LessOrEqual(t, values(line), 2*n+1, "%s", line)
 		}
 	})
 }
@@ -160,7 +170,12 @@ func TestPartsAreCountedOutsideOfTexts(t *testing.T) {
 	for line, want := range map[string]int{
 		``: 0, `{}`: 1, `{"a":[1,2,{}]}`: 5, `{"a,{[":"\",b{["}`: 1, `{"a":"\\",b{`: 3, `"\\\",{[" ,`: 1, `"`: 0,
 	} {
-		require.Equal(t, want, parts([]byte(line)), line)
+		n, _ := parts([]byte(line))
+		require.Equal(t, want, n, line)
+	}
+	for line, want := range map[string]int{``: 0, `""`: 0, `{"ab":"\"c"}`: 3, `"ab","cde"`: 3, `abc`: 0} {
+		_, longest := parts([]byte(line))
+		require.Equal(t, want, longest, line)
 	}
 }
 
