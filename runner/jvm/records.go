@@ -137,8 +137,8 @@ func (k *keeper) line(line []byte, last bool) {
 	}
 }
 
-// parts bounds the values in a line of JSON, which decide how much memory it takes when it is decoded: they are at most twice as many
-// and one. longest is the length of the longest text, in bytes as written.
+// parts bounds the values in a line of JSON, which decide how much memory it takes when it is decoded: they are at most twice as
+// many and one. longest is the length of the longest text, in bytes as written.
 func parts(line []byte) (n, longest int) {
 	quoted, escaped, begin := false, false, 0
 	for i, c := range line {
