@@ -32,9 +32,12 @@ type judgement struct {
 }
 
 // bound drops the mismatches that a coordinator would refuse, and returns their number.
-func (j *judgement) bound() int {
+func (j *judgement) bound(checks []*misstepv1.Check) int {
 	before := len(j.mismatches)
-	j.mismatches = slices.DeleteFunc(j.mismatches, func(m *misstepv1.Mismatch) bool { return triage.Bounded(m) != nil })
+	j.mismatches = slices.DeleteFunc(j.mismatches, func(m *misstepv1.Mismatch) bool {
+		asked := slices.ContainsFunc(checks, func(c *misstepv1.Check) bool { return c.GetName() == m.GetCheck() })
+		return !asked || triage.Bounded(m) != nil
+	})
 	return before - len(j.mismatches)
 }
 
@@ -85,8 +88,9 @@ func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mism
 		for _, c := range own {
 			byName[c.GetName()] = verdicts.counts[c.GetName()]
 		}
-		if large := verdicts.bound(); large > 0 {
-			lost.excess = cmp.Or(lost.excess, fmt.Sprintf("%d mismatches are larger than outcomes may have", large))
+		if refused := verdicts.bound(own); refused > 0 {
+			lost.excess = cmp.Or(lost.excess,
+				fmt.Sprintf("%d mismatches are too large, or of checks that the recipe does not ask for", refused))
 		}
 		mismatches = append(mismatches, verdicts.mismatches...)
 		lost.damaged += verdicts.lost.damaged

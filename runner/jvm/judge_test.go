@@ -15,7 +15,7 @@ import (
 )
 
 // recorded judges a check of its own by what the JVM left in its working folder: each byte of the recording is a comparison, "x" a
-// mismatch, "y" one that no outcome may have.
+// mismatch, "y" one that no outcome may have, "z" one of another check.
 type recorded struct{ asked []string }
 
 func (*recorded) judges(check string) bool { return check == "recorded" }
@@ -37,6 +37,9 @@ func (r *recorded) judge(_ context.Context, folder string, checks []*misstepv1.C
 		case 'y':
 			count.Mismatch++
 			out.mismatches = append(out.mismatches, &misstepv1.Mismatch{Check: "recorded", Kind: strings.Repeat("k", 1000)})
+		case 'z':
+			count.Mismatch++
+			out.mismatches = append(out.mismatches, &misstepv1.Mismatch{Check: "another", Kind: "missing"})
 		default:
 			count.Match++
 		}
@@ -70,7 +73,7 @@ func TestAJudgeAfterTheTrial(t *testing.T) {
 
 // What a coordinator would refuse is left out of an outcome, which says so; the rest is in it.
 func TestAJudgeThatFindsTooMuch(t *testing.T) {
-	for recording, kept := range map[string]int{"oyo": 0, "yxyo": 1} {
+	for recording, kept := range map[string]int{"oyo": 0, "yxyo": 1, "z": 0} {
 		outcome, _, err := runRecorded(t, "printf '"+recording+"' >recording", "recorded")
 		require.NoError(t, err)
 		require.Len(t, outcome.GetMismatches(), kept)
