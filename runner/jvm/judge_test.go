@@ -77,7 +77,8 @@ func TestAJudgeThatFindsTooMuch(t *testing.T) {
 		outcome, _, err := runRecorded(t, "printf '"+recording+"' >recording", "recorded")
 		require.NoError(t, err)
 		require.Len(t, outcome.GetMismatches(), kept)
-		require.Equal(t, kept == 0, outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE, outcome.GetReason())
+		failed := outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
+		require.Equal(t, kept == 0, failed, outcome.GetReason())
 		require.Equal(t, "records", outcome.GetApplicationFailure().GetReason())
 	}
 }
