@@ -69,6 +69,7 @@ const (
 	stacksMostBytes = 1 << 20 // of a record; a round of 65,536 threads needs half of it if all stand still
 	stacksMost      = 1 << 21 // frames, threads
 	stacksMostDepth = 1 << 16
+	stacksMostHeld  = 1 << 23 // frames of the threads' last stacks, 40 bytes each: 65,536 threads with 128 each
 )
 
 // ReadStacks reads stacks.bin, while the JVM runs or after its death, and calls visit with each round in order. An error of visit
@@ -159,6 +160,8 @@ type stackParser struct {
 	frames  []StackFrame
 	threads []*StackThread
 	last    map[uint64][]StackFrame
+	held    int // frames in last
+	read    int // frames in the round's stacks that are not held from before
 	round   StackRound
 	rest    []byte
 	err     error
@@ -192,7 +195,7 @@ func (p *stackParser) readRound() {
 		p.fail(fmt.Errorf("it has %d threads in %d bytes", threads, len(p.rest)))
 		return
 	}
-	p.round.Stacks = make([]ThreadStack, 0, threads)
+	p.round.Stacks, p.read = make([]ThreadStack, 0, threads), 0
 	for range threads {
 		thread, size := p.number(), p.number()
 		stood := thread%2 == 1
@@ -201,7 +204,7 @@ func (p *stackParser) readRound() {
 			return
 		}
 		if size > 0 {
-			p.last[thread] = p.stack(size - 1)
+			p.hold(thread, size-1)
 		}
 		p.round.Stacks = append(p.round.Stacks, ThreadStack{p.threads[thread-1], p.last[thread], stood})
 	}
@@ -221,6 +224,17 @@ func (p *stackParser) known(thread uint64) bool {
 		return false
 	}
 	return true
+}
+
+// hold reads a thread's stack. A frame may be one byte in the file.
+func (p *stackParser) hold(thread, size uint64) {
+	stack := p.stack(size)
+	p.held += len(stack) - len(p.last[thread])
+	p.read += len(stack)
+	p.last[thread] = stack
+	if max(p.held, p.read) > stacksMostHeld {
+		p.fail(fmt.Errorf("the threads have more than %d frames", stacksMostHeld))
+	}
 }
 
 func (p *stackParser) stack(size uint64) []StackFrame {

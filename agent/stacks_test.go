@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -83,6 +84,34 @@ func TestBrokenStacksAreNamed(t *testing.T) {
 		require.ErrorIs(t, err, ErrStacks)
 		assert.ErrorContains(t, err, says)
 	}
+}
+
+// A frame of one byte takes forty: what threads hold is bounded, and so is a round that has one thread again and again.
+func TestStacksOfMillionsOfFramesAreRefused(t *testing.T) {
+	stack := append(binary.AppendUvarint(nil, stacksMostDepth+1), bytes.Repeat([]byte{1}, stacksMostDepth)...)
+	records := [][]byte{stackBytes('F', "a.B", "m", 7)}
+	most := stacksMostHeld / stacksMostDepth
+	for range most + 1 {
+		records = append(records, stackBytes('H', 1, "a"))
+	}
+	round := func(threads ...int) []byte {
+		payload := binary.AppendUvarint([]byte{1, 1}, uint64(len(threads)))
+		for _, thread := range threads {
+			payload = append(binary.AppendUvarint(payload, uint64(thread)), stack...)
+		}
+		return append(binary.AppendUvarint([]byte{'R'}, uint64(len(payload))), payload...)
+	}
+	rounds := slices.Clone(records)
+	for thread := range most + 1 {
+		rounds = append(rounds, round(thread+1))
+	}
+	again := append(records, round(slices.Repeat([]int{1}, most+1)...))
+	for what, file := range map[string][][]byte{"threads": rounds, "one thread": again} {
+		_, err := ParseStacks(bytes.NewReader(stackFile(file...)), func(StackRound) error { return nil })
+		require.ErrorContains(t, err, "more than 8388608 frames", what)
+	}
+	_, err := ParseStacks(bytes.NewReader(stackFile(rounds[:len(rounds)-1]...)), func(StackRound) error { return nil })
+	require.NoError(t, err, "as many are read")
 }
 
 func TestStacksVisitorsErrorIsReturned(t *testing.T) {
