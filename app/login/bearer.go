@@ -155,7 +155,8 @@ func refresh(ctx context.Context, c Credential) (Credential, error) {
 	}
 	config := oauth2.Config{ClientID: c.ClientID}
 	config.Endpoint = oauth2.Endpoint{TokenURL: c.TokenURL, AuthStyle: oauth2.AuthStyleInParams}
-	token, err := config.TokenSource(withClient(ctx, c.Issuer), &oauth2.Token{RefreshToken: c.RefreshToken, Expiry: time.Unix(1, 0)}).Token()
+	old := &oauth2.Token{RefreshToken: c.RefreshToken, Expiry: time.Unix(1, 0)}
+	token, err := config.TokenSource(withClient(ctx, c.Issuer), old).Token()
 	if err != nil {
 		return c, providerError(err)
 	}

@@ -155,7 +155,8 @@ func (s *Site) finishLogin(r *http.Request) (c *person, to string, err error) {
 	} else if q.Get("error") != "" {
 		return nil, b.to, status.Errorf(codes.Unauthenticated, "the OpenID provider refused the login (%s)", q.Get("error"))
 	}
-	token, err := b.config.Exchange(withTimeout(r.Context(), b.issuer), r.URL.Query().Get("code"), oauth2.VerifierOption(b.verifier))
+	code := r.URL.Query().Get("code")
+	token, err := b.config.Exchange(withTimeout(r.Context(), b.issuer), code, oauth2.VerifierOption(b.verifier))
 	if err != nil {
 		return nil, b.to, status.Error(codes.Unauthenticated, "the OpenID provider gave no identity token: begin again")
 	}

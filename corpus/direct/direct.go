@@ -52,8 +52,8 @@ var shared = &http.Client{CheckRedirect: stay, Transport: func() http.RoundTripp
 	return t
 }()}
 
-// stay follows no redirect. A signature is for one host, so nothing good is elsewhere; and an object store must not send a runner, with
-// the headers and the bytes that it was given, to the services of the runner's own network.
+// stay follows no redirect. A signature is for one host, so nothing good is elsewhere; and an object store must not send a runner,
+// with the headers and the bytes that it was given, to the services of the runner's own network.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (c *Client) http() *http.Client {

@@ -229,8 +229,11 @@ func TestReceiverRefusesInvalidSequences(t *testing.T) {
 		"end of no file":  {hello, {Kind: wire.KindFileEnd}},
 		"file in file":    {hello, file("a"), file("b")},
 		"too much evidence": {
-			hello, file("a"), {Kind: wire.KindData, Payload: []byte("12345678")}, {Kind: wire.KindFileEnd},
-			file("b"), {Kind: wire.KindData, Payload: []byte("123")},
+			hello, file("a"),
+			{Kind: wire.KindData, Payload: []byte("12345678")},
+			{Kind: wire.KindFileEnd},
+			file("b"),
+			{Kind: wire.KindData, Payload: []byte("123")},
 		},
 		"bad exit": {hello, {Kind: wire.KindExit, Payload: []byte("{")}},
 	} {

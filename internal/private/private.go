@@ -1,5 +1,5 @@
-// Package private makes HTTP requests to an OpenID provider, whose answers decide who somebody is: only where nobody can read or change
-// them on their way, and with answers of bounded length.
+// Package private makes HTTP requests to an OpenID provider, whose answers decide who somebody is: only where nobody can read or
+// change them on their way, and with answers of bounded length.
 package private
 
 import (

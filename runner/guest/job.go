@@ -37,8 +37,8 @@ const (
 // maxMessage bounds a guest's outcome in bytes.
 const maxMessage = 8 << 20
 
-// maxParts and maxItems bound the objects in a guest's message, and what is separated by commas: an empty object takes two bytes there
-// and two hundred here. An outcome of 8 MiB has a frame in fifty bytes.
+// maxParts and maxItems bound the objects in a guest's message, and what is separated by commas: an empty object takes two bytes
+// there and two hundred here. An outcome of 8 MiB has a frame in fifty bytes.
 const (
 	maxParts = 200_000
 	maxItems = 1_000_000

@@ -35,8 +35,8 @@ const unheard = 25 * time.Second
 // connectTime bounds an attempt to connect, unless the URL or the environment does.
 const connectTime = 5 * time.Second
 
-// maxMessage bounds a message of the server, such as a row, in bytes. Somebody in the server's place, before anybody has proved who it
-// is, could otherwise have gibibytes taken. Rows have 32 MiB at most, as calls have.
+// maxMessage bounds a message of the server, such as a row, in bytes. Somebody in the server's place, before anybody has proved who
+// it is, could otherwise have gibibytes taken. Rows have 32 MiB at most, as calls have.
 const maxMessage = 256 << 20
 
 func configure(url string) (*pgx.ConnConfig, error) {
