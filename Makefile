@@ -18,7 +18,7 @@ MVN := mvn -q -B -ntp
 export CMAKE_CXX_COMPILER_LAUNCHER := $(shell command -v ccache)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
-VERSION := $(shell git describe --always --dirty 2>/dev/null)
+VERSION := $(shell cat VERSION)
 TALLY = go run ./internal/tally
 C_SOURCES = $$(git ls-files 'agent/*.cpp' 'agent/*.h' 'bundle/*.cpp' 'bpf/*.c' 'bpf/*.h' 'schedule/*.c' 'schedule/*.h' 'schedule/*.cpp' 'workloads/races/*.c' 'deploy/vm/clock/*.c')
 HUNT_DIR ?= $(BUILD)/hunt
@@ -106,6 +106,15 @@ recording: ## build the helper that reads JFR recordings into build/recording
 profilers: ## fetch the profilers that JDKs do not contain into build/profilers
 	@$(STEP) profilers deploy/setup/profilers.sh
 
+.PHONY: dist
+dist: build ## pack a release into build/dist: archive, Debian package, image, checksums (KEY=FILE signs, BASE=FILE.tar is below the image)
+	@$(STEP) dist deploy/dist/dist.sh $(VERSION) '$(BASE)' '$(KEY)'
+
+.PHONY: test-dist
+test-dist: ## test what packs a release
+	@mkdir -p $(RESULTS)/go
+	@cd deploy/dist && gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/dist.xml -- -vet=off .
+
 # newer: succeeds if file $(1) is newer than every source below $(2).
 newer = test -e $(1) && test -z "$$(find $(2) -newer $(1) -type f -not -path '*/target/*' -print -quit)"
 
@@ -168,7 +177,7 @@ LONGEST = ./cmd/misstep ./agent ./runner/jvm ./app/fleet ./internal/testenv/vmte
 
 .PHONY: test-go
 test-go: ## run the Go tests (with real JVMs; build and catalogue first)
-	@mkdir -p $(RESULTS)/go
+	@$(MAKE) --no-print-directory test-dist
 	@MISSTEP_TEST_NETWORK=1 gotestsum --format pkgname-and-test-fails --junitfile $(RESULTS)/go/go.xml -- \
 	  -timeout 60m -vet=off $(GOTESTFLAGS) $(LONGEST) ./...
 
@@ -242,9 +251,10 @@ proto-release: ## record the messages as released: later changes must stay compa
 	@buf build -o proto/released.binpb
 
 .PHONY: lint-go
-lint-go: ## golangci-lint, and that go.mod is tidy
+lint-go: ## golangci-lint, and that go.mod is tidy, here and in deploy/dist
 	@golangci-lint run ./...
 	@go mod tidy -diff
+	@cd deploy/dist && golangci-lint run ./... && go mod tidy -diff
 
 .PHONY: lint-cpp
 lint-cpp: ## clang-format on C and C++, clang-tidy and thread safety analysis on the agent

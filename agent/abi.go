@@ -71,7 +71,7 @@ const (
 const (
 	tapMagic                   = 0x315041545353494d
 	tapMagicOffset             = 0
-	tapVersion                 = 2
+	tapVersion                 = 3
 	tapVersionOffset           = 8
 	tapPIDOffset               = 12
 	tapFlagsOffset             = 16
@@ -100,6 +100,16 @@ const (
 	tapHandler                 = 4
 	tapPending                 = 5
 	tapPadding                 = 6
+	tapStill                   = 7
+	tapStillTIDOffset          = 8
+	tapStillFlagsOffset        = 12
+	tapStillEntriesOffset      = 16
+	tapStillDepthOffset        = 20
+	tapStillSinceOffset        = 24
+	tapStillUntilOffset        = 32
+	tapStillSinceTicksOffset   = 40
+	tapStillUntilTicksOffset   = 48
+	tapStillSize               = 56
 	tapCallTIDOffset           = 8
 	tapCallSignalOffset        = 12
 	tapCallFlagsOffset         = 16

@@ -125,7 +125,7 @@
 #define MISSTEP_TAP_MAGIC_OFFSET 0
 // u32 version of tap.bin, u32 process id, u32 flags, u32 source of ticks, u32 for each tap (prof, usr2) its signal, 0 =
 // off
-#define MISSTEP_TAP_VERSION 2
+#define MISSTEP_TAP_VERSION 3
 #define MISSTEP_TAP_VERSION_OFFSET 8
 #define MISSTEP_TAP_PID_OFFSET 12
 #define MISSTEP_TAP_FLAGS_OFFSET 16
@@ -163,6 +163,7 @@
 #define MISSTEP_TAP_HANDLER 4
 #define MISSTEP_TAP_PENDING 5
 #define MISSTEP_TAP_PADDING 6
+#define MISSTEP_TAP_STILL 7
 
 // A call: u32 tid, u32 signal, u32 flags, u32 entries of the shadow that follow (the newest), u32 entries on the shadow
 // stack, u32 generation of the handler, u32 taps below this one on the thread, u32 phase (see thread slots); u64 pc,
@@ -249,6 +250,20 @@
 #define MISSTEP_TAP_HANDLER_ADDRESS_OFFSET 24
 #define MISSTEP_TAP_HANDLER_SA_FLAGS_OFFSET 32
 #define MISSTEP_TAP_HANDLER_SIZE 40
+
+// A thread did not run from one time to another, since its CPU time was the same: u32 tid, u32 flags (of a call), u32
+// entries of its shadow that follow (the newest), u32 entries on the shadow stack; u64 CLOCK_MONOTONIC nanoseconds of
+// both times, u64 ticks of both. Then follow the entries, as those of a call. A later record may have a longer time
+// from the same begin.
+#define MISSTEP_TAP_STILL_TID_OFFSET 8
+#define MISSTEP_TAP_STILL_FLAGS_OFFSET 12
+#define MISSTEP_TAP_STILL_ENTRIES_OFFSET 16
+#define MISSTEP_TAP_STILL_DEPTH_OFFSET 20
+#define MISSTEP_TAP_STILL_SINCE_OFFSET 24
+#define MISSTEP_TAP_STILL_UNTIL_OFFSET 32
+#define MISSTEP_TAP_STILL_SINCE_TICKS_OFFSET 40
+#define MISSTEP_TAP_STILL_UNTIL_TICKS_OFFSET 48
+#define MISSTEP_TAP_STILL_SIZE 56
 
 // sites.bin: of each class, as the JVM runs it, the instructions of its methods at which a frame can stand below
 // another one, and what they call. The magic, then records: a tag of one byte, the size of what follows, the values one

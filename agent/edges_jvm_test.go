@@ -158,7 +158,7 @@ func TestEdgesSeeAnEpilogueFabricationWithoutInstrumentation(t *testing.T) {
 						continue
 					}
 					require.Equal(t, "asgct", m.Suspect.Source, "a walk of GetStackTrace is never impossible")
-					t.Logf("seed %d: %d of %d traces, code % x", seed, r.check("edges").Mismatch, r.check("edges").Total, m.Code)
+					t.Logf("seed %d: %d of %d edges, code % x", seed, r.check("edges").Mismatch, r.check("edges").Total, m.Code)
 					return
 				}
 			}

@@ -18,8 +18,11 @@ import (
 //
 //	F frame   class, method, line (0: none)
 //	H thread  Java thread id, name
-//	R round   begin in nanoseconds since the epoch, duration in nanoseconds, threads, then for each: thread (H), and the number
-//	          of its frames + 1 with the frames (F), innermost first, or 0 for its last trace again
+//	R round   begin in nanoseconds since the epoch, duration in nanoseconds, threads, then for each: twice the thread (H), 1 more
+//	          if it has not run since the round before, and the number of its frames + 1 with the frames (F), innermost first, or
+//	          0 for its last trace again
+//	G second  begin, duration, a thread (H) that has not run since that round, and the number of its frames with the frames (F),
+//	          as JVMTI's GetStackTrace gives them
 //	Z full    the file reached its limit
 const FileStacks = "stacks.bin"
 
@@ -27,16 +30,20 @@ const FileStacks = "stacks.bin"
 var ErrStacks = errors.New("not a file of stack traces of this agent")
 
 // StackRound is one call of Thread.getAllStackTraces(): each trace is its thread's of an instant between Begin and End, in
-// nanoseconds since the epoch.
+// nanoseconds since the epoch. Where it is Again, it is one of JVMTI's GetStackTrace, of a thread that has not run since the round
+// before.
 type StackRound struct {
 	Begin, End int64
+	Again      bool
 	Stacks     []ThreadStack
 }
 
-// ThreadStack is the stack of a thread. Frames are innermost first; a thread that does not move shares them between rounds.
+// ThreadStack is the stack of a thread. Frames are innermost first; a thread that does not move shares them between rounds. It has
+// Stood if it did not run from the end of the round before to that of this one, by its CPU time.
 type ThreadStack struct {
 	Thread *StackThread
 	Frames []StackFrame
+	Stood  bool
 }
 
 // StackThread is a thread by its Java id (Thread.getId).
@@ -58,10 +65,11 @@ type StackSummary struct {
 }
 
 const (
-	stacksMagic     = "MISSSTK1"
+	stacksMagic     = "MISSSTK2"
 	stacksMostBytes = 1 << 20 // of a record; a round of 65,536 threads needs half of it if all stand still
 	stacksMost      = 1 << 21 // frames, threads
 	stacksMostDepth = 1 << 16
+	stacksMostHeld  = 1 << 23 // frames of the threads' last stacks, 40 bytes each: 65,536 threads with 128 each
 )
 
 // ReadStacks reads stacks.bin, while the JVM runs or after its death, and calls visit with each round in order. An error of visit
@@ -104,8 +112,10 @@ func ParseStacks(in io.Reader, visit func(StackRound) error) (summary StackSumma
 			return summary, fmt.Errorf("%w: record %d: %w", ErrStacks, number, err)
 		}
 		switch tag {
-		case 'R':
-			summary.Rounds++
+		case 'R', 'G':
+			if tag == 'R' {
+				summary.Rounds++
+			}
 			if err := visit(p.round); err != nil {
 				return summary, err
 			}
@@ -150,6 +160,8 @@ type stackParser struct {
 	frames  []StackFrame
 	threads []*StackThread
 	last    map[uint64][]StackFrame
+	held    int // frames in last
+	read    int // frames in the round's stacks that are not held from before
 	round   StackRound
 	rest    []byte
 	err     error
@@ -163,6 +175,8 @@ func (p *stackParser) add(tag byte) error {
 		p.threads = append(p.threads, &StackThread{Java: int64(p.number()), Name: p.text()})
 	case 'R':
 		p.readRound()
+	case 'G':
+		p.readAgain()
 	case 'Z':
 	default:
 		return fmt.Errorf("its tag %q is unknown", tag)
@@ -181,17 +195,45 @@ func (p *stackParser) readRound() {
 		p.fail(fmt.Errorf("it has %d threads in %d bytes", threads, len(p.rest)))
 		return
 	}
-	p.round.Stacks = make([]ThreadStack, 0, threads)
+	p.round.Stacks, p.read = make([]ThreadStack, 0, threads), 0
 	for range threads {
 		thread, size := p.number(), p.number()
-		if p.err != nil || thread == 0 || thread > uint64(len(p.threads)) {
-			p.fail(fmt.Errorf("it has thread %d of %d", thread, len(p.threads)))
+		stood := thread%2 == 1
+		thread /= 2
+		if !p.known(thread) {
 			return
 		}
 		if size > 0 {
-			p.last[thread] = p.stack(size - 1)
+			p.hold(thread, size-1)
 		}
-		p.round.Stacks = append(p.round.Stacks, ThreadStack{Thread: p.threads[thread-1], Frames: p.last[thread]})
+		p.round.Stacks = append(p.round.Stacks, ThreadStack{p.threads[thread-1], p.last[thread], stood})
+	}
+}
+
+func (p *stackParser) readAgain() {
+	p.round = StackRound{Begin: int64(p.number()), Again: true}
+	p.round.End = p.round.Begin + int64(p.number())
+	if thread := p.number(); p.known(thread) {
+		p.round.Stacks = []ThreadStack{{p.threads[thread-1], p.stack(p.number()), true}}
+	}
+}
+
+func (p *stackParser) known(thread uint64) bool {
+	if p.err != nil || thread == 0 || thread > uint64(len(p.threads)) {
+		p.fail(fmt.Errorf("it has thread %d of %d", thread, len(p.threads)))
+		return false
+	}
+	return true
+}
+
+// hold reads a thread's stack. A frame may be one byte in the file.
+func (p *stackParser) hold(thread, size uint64) {
+	stack := p.stack(size)
+	p.held += len(stack) - len(p.last[thread])
+	p.read += len(stack)
+	p.last[thread] = stack
+	if max(p.held, p.read) > stacksMostHeld {
+		p.fail(fmt.Errorf("the threads have more than %d frames", stacksMostHeld))
 	}
 }
 

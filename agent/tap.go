@@ -28,6 +28,8 @@ type Tap struct {
 	Lost TapLoss
 	// Calls are ordered by thread, those of a thread by their beginning.
 	Calls []TapCall
+	// Stills are in no order.
+	Stills []TapStill
 	// Names maps the id of an entry to its method, "package/Class.name(descriptor)result"; Methods does so for TapFrame.Method and
 	// TapCall.Compiled, which may be of any method, while all that have entries are instrumented.
 	Names, Methods map[uint32]string
@@ -86,6 +88,19 @@ type TapCall struct {
 	Walked, Busy, Cut bool
 	Result            int32
 	Frames            []TapFrame
+}
+
+// TapStill is a time in which a thread did not run, so that its stack and its shadow were one all the time: its CPU time was the
+// same at both ends. Several may begin together, of which a later one ends later.
+type TapStill struct {
+	TID uint32
+	// Overflow, Carrier, Entries and Depth are those of a TapCall.
+	Overflow, Carrier bool
+	Entries           []uint32
+	Depth             uint32
+	// SinceNanos and UntilNanos are CLOCK_MONOTONIC, with their ticks.
+	SinceNanos, UntilNanos uint64
+	SinceTicks, UntilTicks uint64
 }
 
 // TapFrame is a frame of AsyncGetCallTrace: the id of its method, TapNull or TapUnknown, and its bytecode index as it was returned.

@@ -64,6 +64,7 @@ func (t *Tap) add(r tapBytes) error {
 	kind := r.u32(4)
 	least := map[uint32]int{
 		tapCall: tapCallSize, tapName: tapNameSize, tapClock: tapClockSize, tapHandler: tapHandlerSize,
+		tapStill: tapStillSize,
 	}[kind]
 	switch {
 	case least == 0:
@@ -74,6 +75,8 @@ func (t *Tap) add(r tapBytes) error {
 	switch kind {
 	case tapCall:
 		return t.addCall(r)
+	case tapStill:
+		return t.addStill(r)
 	case tapName:
 		length := int64(r.u32(tapNameLengthOffset))
 		if length > int64(len(r)-tapNameSize) {
@@ -94,6 +97,25 @@ func (t *Tap) add(r tapBytes) error {
 			Nanos: r.u64(tapHandlerNanosOffset), Address: r.u64(tapHandlerAddressOffset), Flags: r.u64(tapHandlerSaFlagsOffset),
 		})
 	}
+	return nil
+}
+
+func (t *Tap) addStill(r tapBytes) error {
+	entries := int64(r.u32(tapStillEntriesOffset))
+	if room := int64(len(r) - tapStillSize); 4*entries > room {
+		return fmt.Errorf("has %d entries: expected less than %d bytes of them", entries, room)
+	}
+	flags := r.u32(tapStillFlagsOffset)
+	s := TapStill{
+		TID: r.u32(tapStillTIDOffset), Overflow: flags&tapCallOverflow != 0, Carrier: flags&tapCallCarrier != 0,
+		Entries: make([]uint32, entries), Depth: r.u32(tapStillDepthOffset),
+		SinceNanos: r.u64(tapStillSinceOffset), UntilNanos: r.u64(tapStillUntilOffset),
+		SinceTicks: r.u64(tapStillSinceTicksOffset), UntilTicks: r.u64(tapStillUntilTicksOffset),
+	}
+	for i := range s.Entries {
+		s.Entries[i] = r.u32(tapStillSize + 4*i)
+	}
+	t.Stills = append(t.Stills, s)
 	return nil
 }
 

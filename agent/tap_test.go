@@ -91,6 +91,10 @@ func wholeTap() []byte {
 			tapHandlerSaFlagsOffset: 4,
 		}, nil),
 		tapCallOf(7, 20, 9),
+		tapRecord(tapStill, tapStillSize, map[int]uint64{
+			tapStillTIDOffset: 7, tapStillFlagsOffset: tapCallShadow | tapCallCarrier, tapStillEntriesOffset: 2,
+			tapStillDepthOffset: 3, tapStillSinceOffset: 50, tapStillUntilOffset: 60, tapStillSinceTicksOffset: 150, tapStillUntilTicksOffset: 180,
+		}, []byte{4, 0, 0, 0, 5, 0, 0, 0}),
 	)
 }
 
@@ -111,7 +115,11 @@ func TestParseTap(t *testing.T) {
 		Methods:  map[uint32]string{},
 		Clocks:   []TapClock{{10, 1010, 7, 2}, {30, 1050, 0, 0}},
 		Handlers: []TapHandler{{27, 2, 9, 1 << 41, 4}},
-		Ended:    true, Cut: 3, Architecture: "arm64",
+		Stills: []TapStill{{
+			TID: 7, Carrier: true, Entries: []uint32{4, 5}, Depth: 3, SinceNanos: 50, UntilNanos: 60,
+			SinceTicks: 150, UntilTicks: 180,
+		}},
+		Ended: true, Cut: 3, Architecture: "arm64",
 	}, got)
 	require.EqualValues(t, 1, got.Lost.Sum())
 	require.EqualValues(t, 1005, got.Realtime(5), "before the first clock")
@@ -129,7 +137,7 @@ func TestReadTapRefusesOtherFiles(t *testing.T) {
 	for message, data := range map[string][]byte{
 		"shorter than a header":        wholeTap()[:100],
 		"wrong magic number":           changed(0, 0),
-		"expected version 2, got 9":    changed(tapVersionOffset, 9),
+		"expected version 3, got 9":    changed(tapVersionOffset, 9),
 		"expected a multiple of 8":     changed(tapHeader, 9),
 		"unknown kind 99":              changed(tapHeader+4, 99),
 		"of the unknown kind 5":        changed(tapHeader+4, tapPending),
@@ -138,6 +146,7 @@ func TestReadTapRefusesOtherFiles(t *testing.T) {
 		"has 3 entries, 1 frames":      changed(tapHeader+tapCallFramesOffset, 1),
 		"and 1 bytes of return code":   changed(tapHeader+tapCallReturnSizeOffset, 1),
 		"has 17 bytes of code":         changed(tapHeader+tapCallCodeSizeOffset, 17),
+		"has 2 entries: expected less": tapFile(tapRecord(tapStill, tapStillSize, map[int]uint64{tapStillEntriesOffset: 2}, nil)),
 		"a name of 9 bytes: expected ": changed(tapHeader+tapCallSize+16+tapNameLengthOffset, 9),
 	} {
 		path := filepath.Join(t.TempDir(), FileTap)

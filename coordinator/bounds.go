@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,10 +24,6 @@ const (
 	maxCapabilities  = 64
 	maxProgressBytes = 256 << 10
 	maxOutcomeBytes  = 32 << 20
-	maxFrames        = 1 << 14
-	maxGaps          = 16      // of a trace; runners leave at most three
-	maxStack         = 1 << 10 // words of a mismatch's stack
-	maxCode          = 1 << 10 // bytes of machine code at one place; the agent keeps up to 256
 	maxThreads       = 4096
 	maxEvidence      = 256
 	maxChecks        = 64
@@ -84,19 +79,6 @@ func checkSynchronize(req *misstepv1.SynchronizeRequest) error {
 	return nil
 }
 
-// tooDeep reports whether a trace has or had too many frames, or gaps that are not in it from the top down.
-func tooDeep(t *misstepv1.Trace) bool {
-	depth, at := uint64(len(t.GetFrames())), uint32(0)
-	for _, gap := range t.GetLeftOut() {
-		depth += uint64(gap.GetFrames())
-		if gap.GetBefore() < at || int(gap.GetBefore()) > len(t.GetFrames()) || gap.GetFrames() == 0 {
-			return true
-		}
-		at = gap.GetBefore()
-	}
-	return depth > maxFrames || len(t.GetLeftOut()) > maxGaps
-}
-
 // checkOutcome returns why an outcome cannot be recorded.
 func checkOutcome(o *misstepv1.Outcome) error {
 	if size := proto.Size(o); size > maxOutcomeBytes {
@@ -116,30 +98,16 @@ func checkOutcome(o *misstepv1.Outcome) error {
 		{"hung threads", len(o.GetHang().GetThreads()), maxThreads},
 		{"bytes of reason", len(o.GetReason()), 16 * maxLine},
 		{"bytes of trace_parent", len(o.GetTraceParent()), maxID},
-		{"native frames", len(o.GetCrash().GetNativeFrames()), maxFrames},
-		{"Java frames", len(o.GetCrash().GetJavaFrames()), maxFrames},
+		{"native frames", len(o.GetCrash().GetNativeFrames()), triage.MaxFrames},
+		{"Java frames", len(o.GetCrash().GetJavaFrames()), triage.MaxFrames},
 	} {
 		if b.n > b.max {
 			return fmt.Errorf("expected at most %d %s, got %d", b.max, b.what, b.n)
 		}
 	}
 	for i, m := range o.GetMismatches() {
-		if m.GetCheck() == "" || m.GetKind() == "" || len(m.GetCheck()) > maxID || len(m.GetKind()) > maxID {
-			return fmt.Errorf("mismatch %d: expected a check and a kind of at most %d bytes", i, maxID)
-		}
-		if tooDeep(m.GetReference()) || tooDeep(m.GetSuspect()) {
-			return fmt.Errorf("mismatch %d has more than %d frames, or gaps that are empty or out of order", i, maxFrames)
-		}
-		if len(m.GetStack()) > maxStack ||
-			slices.ContainsFunc(m.GetStack(), func(w *misstepv1.StackWord) bool { return len(w.GetCode()) > maxLine }) {
-			return fmt.Errorf("mismatch %d has more than %d stack words, or one described in more than %d bytes", i, maxStack,
-				maxLine)
-		}
-		if len(m.GetCode()) > maxCode || len(m.GetReturnCode()) > maxCode {
-			return fmt.Errorf("mismatch %d has more than %d bytes of code", i, maxCode)
-		}
-		if len(m.GetTopState()) > maxID || len(m.GetReturnState()) > maxID {
-			return fmt.Errorf("mismatch %d has a state of more than %d bytes", i, maxID)
+		if err := triage.Bounded(m); err != nil {
+			return fmt.Errorf("mismatch %d %w", i, err)
 		}
 	}
 	for i, e := range o.GetEvidence() {

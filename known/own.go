@@ -14,9 +14,16 @@ import (
 // maxID is the length of an id, which lists show.
 const maxID = 100
 
+// MaxBytes bounds the text of a catalogue of one's own: twice what one request to a coordinator may hold.
+const MaxBytes = 2 << 20
+
 // ParseOwn reads a catalogue of one's own, in the form of known.yaml with the fields link, note and fixed_in; only id and matches
 // are required. No version means all. The error names the entry.
 func ParseOwn(text []byte) ([]*misstepv1.KnownBug, error) {
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("known bugs: expected at most %d KiB: divide the file, and add its parts one after the other",
+			MaxBytes>>10)
+	}
 	entries, err := readEntries(text)
 	if err != nil {
 		return nil, err

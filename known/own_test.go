@@ -1,6 +1,7 @@
 package known_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -128,4 +129,10 @@ func TestWith(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, known.Default().With(other).Labels(s, jdk(jdk17)))
 	assert.Equal(t, []string{"JDK-8303444"}, known.Default().Labels(s, jdk(jdk17)), "the built-in catalogue is unchanged")
+}
+
+func TestCataloguesAreBounded(t *testing.T) {
+	text := strings.Repeat("- {id: a, matches: [{kind: mismatch, parts: [b]}]}\n", 1+known.MaxBytes/50)
+	_, err := known.ParseOwn([]byte(text))
+	require.ErrorContains(t, err, "expected at most 2048 KiB: divide the file")
 }

@@ -171,7 +171,7 @@ var ofAgent = []Check{
 	},
 	{
 		Word: Word{
-			Edges, "on every trace of other checks: the instruction at a frame's bci can have called the frame above",
+			Edges, "on every edge of the traces of other checks: the instruction at a frame's bci can have called the frame above",
 			"JVMS 5 and 6.5; upcalls: HotSpot vmSymbols.hpp",
 		},
 		Slot: slotEdges, Traces: true, Share: 1, ShareOf: "the traces that other checks take",

@@ -10,7 +10,8 @@ var ofRecordings = []Check{
 	{
 		Word: Word{
 			JfrShadow,
-			"each sample of JFR: its stack trace compared with the shadow stack, copied in the signal in which JFR took it",
+			"each sample of JFR: its stack trace compared with the shadow stack, copied in the signal in which JFR took it or, " +
+				"in native code, while the thread does not run",
 			"HotSpot jfrThreadSampler.cpp, jfrCPUTimeThreadSampler.cpp; JEP 509, JEP 518",
 		},
 		Slot: NoSlot, Methods: true, Tap: true, Profilers: []string{ProfilerJFR}, Share: 1, ShareOf: sharesOfSamples,
@@ -45,11 +46,14 @@ var ofRecordings = []Check{
 		Word: Word{
 			Samplers,
 			"each sample of a thread: compared with what another sampler's samples before and after have in common, " +
-				"which is weak, and with the stack that the workload says to stand still (workload still), which is exact",
+				"which is weak; with the stack that the workload says to stand still (workload still), and with other walks " +
+				"while the thread does not run by its CPU time, which is exact",
 			"seed: validation-agent; measured: docs/figures/0013-recordings.md",
 		},
 		Slot: NoSlot, Stacks: true, Profilers: anyProfiler, Share: 1, ShareOf: sharesOfSamples,
-		Suspect: "every sampler", Trusted: "another sampler's neighbouring samples, or a stack that stands still", At: "sample",
+		Suspect:  "every sampler",
+		Trusted:  "another sampler's neighbouring samples, another walk of a thread that does not run, a stack that stands still",
+		At:       "sample",
 		Expected: "samplers of one thread agree in the frames that stay between their samples.",
 		Rules:    []string{"between-samples", "tiny-overlap", "another-entry", "span-edge"},
 		Kinds:    []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci"},

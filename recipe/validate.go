@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -74,6 +75,17 @@ func Validate(r *misstepv1.Recipe) []Violation {
 		out[i].Field = soleEntry.ReplaceAllString(out[i].Field, "$1") // a recipe has only one of each
 	}
 	return out
+}
+
+// ValidateLimits returns an error unless a trial may have these limits.
+func ValidateLimits(l *misstepv1.Limits) error {
+	var v Violations
+	v.limits(l)
+	errs := make([]error, len(v))
+	for i, x := range v {
+		errs[i] = errors.New(x.String())
+	}
+	return errors.Join(errs...)
 }
 
 var soleEntry = regexp.MustCompile(`^(instrumentation|sampling|profiler)\[0\]`)

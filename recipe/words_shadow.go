@@ -19,8 +19,8 @@ var (
 	shadowReasons = []Word{
 		{
 			"no-signal",
-			"no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal, or " +
-				"before the tap was in place, or the call was lost",
+			"no call of a signal handler of the sampler's was noted at the sample's time: it was taken without a signal of a " +
+				"thread that ran around it, or before the tap was in place, or the call was lost",
 			"HotSpot jfrThreadSampler.cpp: threads in native code get no signal",
 		},
 		{"ambiguous", "several calls, or several samples of one call, have that time", "a call takes at most one sample"},

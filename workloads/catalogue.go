@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,17 +45,25 @@ func (e Entry) EntryName() string { return e.Name }
 func (e Entry) TreeDigest() corpus.Digest { return e.Digest }
 
 // Catalogue keeps workloads under names: HOME/workloads/NAME.json, and a verified copy of the folder in HOME/workloads/NAME@DIGITS.
-// It holds no state: several processes may use it at once.
+// Behind them may be the workloads of a release, which are only read. It holds no state: several processes may use it at once.
 type Catalogue struct {
 	entries catalogue.Catalogue[Entry]
+	shipped catalogue.Catalogue[Entry] // of a folder without entries when there is no release
 }
 
 // Open returns the catalogue in the folder home (see internal/home). Nothing is created before the first Add.
-func Open(home string) *Catalogue {
-	return &Catalogue{catalogue.Catalogue[Entry]{
-		Dir: filepath.Join(home, "workloads"), Kind: "workload", Adding: "misstep workload add", Group: renaissanceName,
-		CheckName: CheckName,
-	}}
+func Open(home string) *Catalogue { return OpenWith(home, "") }
+
+// OpenWith is Open with the workloads of the release in the folder shipped: an entry's path there is relative to that folder. One
+// of the same name in home has precedence. Empty means no release.
+func OpenWith(home, shipped string) *Catalogue {
+	return &Catalogue{entries: in(filepath.Join(home, "workloads")), shipped: in(shipped)}
+}
+
+func in(dir string) catalogue.Catalogue[Entry] {
+	return catalogue.Catalogue[Entry]{
+		Dir: dir, Kind: "workload", Adding: "misstep workload add", Group: renaissanceName, CheckName: CheckName,
+	}
 }
 
 func (c *Catalogue) dir() string { return c.entries.Dir }
@@ -122,11 +131,45 @@ func (c *Catalogue) AddAll(ctx context.Context, source string) ([]Entry, error) 
 }
 
 // List returns all entries by name.
-func (c *Catalogue) List() ([]Entry, error) { return c.entries.List() }
+func (c *Catalogue) List() ([]Entry, error) {
+	entries, err := c.entries.List()
+	if err != nil || c.shipped.Dir == "" {
+		return entries, err
+	}
+	shipped, err := c.shipped.List()
+	if err != nil {
+		return nil, fmt.Errorf("the release's: %w", err)
+	}
+	for _, s := range shipped {
+		if !slices.ContainsFunc(entries, func(e Entry) bool { return e.Name == s.Name }) {
+			entries = append(entries, c.placed(s))
+		}
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	return entries, nil
+}
+
+// placed is an entry of the release with its path.
+func (c *Catalogue) placed(e Entry) Entry {
+	e.Path = filepath.Join(c.shipped.Dir, e.Path)
+	return e
+}
+
+// find returns the entry of that name, the release's if home has none.
+func (c *Catalogue) find(name string) (Entry, error) {
+	entry, err := c.entries.Get(name)
+	if !errors.Is(err, catalogue.ErrUnknown) || c.shipped.Dir == "" {
+		return entry, err
+	}
+	if shipped, shippedErr := c.shipped.Get(name); !errors.Is(shippedErr, catalogue.ErrUnknown) {
+		return c.placed(shipped), shippedErr
+	}
+	return entry, err
+}
 
 // Get returns the entry of that name, whose folder is there; its error wraps catalogue.ErrUnknown if there is no entry.
 func (c *Catalogue) Get(name string) (Entry, error) {
-	entry, err := c.entries.Get(name)
+	entry, err := c.find(name)
 	if err != nil {
 		return entry, err
 	}
@@ -140,9 +183,13 @@ func (c *Catalogue) Get(name string) (Entry, error) {
 // ByDigest returns the first entry whose folder is there and has the digest. Benchmarks of Renaissance share one digest, so use Get
 // if the name is known.
 func (c *Catalogue) ByDigest(digest corpus.Digest) (Entry, bool) {
-	same := slices.DeleteFunc(c.entries.ByDigest(digest), func(e Entry) bool {
+	entries, err := c.List()
+	if err != nil {
+		return Entry{}, false
+	}
+	same := slices.DeleteFunc(entries, func(e Entry) bool {
 		_, err := os.Stat(e.Path)
-		return err != nil
+		return e.Digest != digest || err != nil
 	})
 	if len(same) == 0 {
 		return Entry{}, false
@@ -157,6 +204,10 @@ func (c *Catalogue) Remove(name string) error {
 	}
 	entry, err := c.entries.Get(name)
 	if err != nil {
+		if _, shippedErr := c.find(name); shippedErr == nil {
+			return fmt.Errorf("workload %s is part of this release (%s): it can be replaced by `misstep workload add`, but not "+
+				"removed", name, c.shipped.Dir)
+		}
 		return err
 	}
 	if err := c.entries.Remove(name); err != nil {

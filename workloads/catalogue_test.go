@@ -133,6 +133,39 @@ func TestRemove(t *testing.T) {
 	assert.Empty(t, left)
 }
 
+// A release's workloads are found behind those of the home, at a path of the release, and nothing writes into its folder.
+func TestWorkloadsOfARelease(t *testing.T) {
+	release, home := t.TempDir(), t.TempDir()
+	source := built(t, "one", "jar")
+	m, err := tree.Scan(source)
+	require.NoError(t, err)
+	require.NoError(t, os.CopyFS(filepath.Join(release, "one"), os.DirFS(source)))
+	write(t, filepath.Join(release, "one.json"), `{"name": "one", "path": "one", "digest": "`+m.Digest().String()+`"}`)
+
+	c := workloads.OpenWith(home, release)
+	got, err := c.Get("one")
+	require.NoError(t, err)
+	assert.Equal(t, filepath.Join(release, "one"), got.Path)
+	byDigest, ok := c.ByDigest(m.Digest())
+	assert.True(t, ok)
+	assert.Equal(t, got, byDigest)
+	require.ErrorContains(t, c.Remove("one"), "is part of this release")
+	_, err = c.Get("two")
+	require.ErrorIs(t, err, catalogue.ErrUnknown)
+
+	own, err := c.Add(t.Context(), built(t, "one", "another"), workloads.AddOptions{})
+	require.NoError(t, err)
+	two, err := c.Add(t.Context(), built(t, "two", "jar"), workloads.AddOptions{})
+	require.NoError(t, err)
+	entries, err := c.List()
+	require.NoError(t, err)
+	assert.Equal(t, []workloads.Entry{own, two}, entries)
+	require.NoError(t, c.Remove("one"))
+	again, err := c.Get("one")
+	require.NoError(t, err)
+	assert.Equal(t, got, again)
+}
+
 func TestAddRefuses(t *testing.T) {
 	c := workloads.Open(t.TempDir())
 	_, err := c.Add(t.Context(), t.TempDir(), workloads.AddOptions{})

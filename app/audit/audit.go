@@ -28,7 +28,7 @@ type Report struct {
 	Missing []Missing `json:"missing"`
 	// Unrecorded counts the mismatches, by check, that a trial counted and of which its evidence has no record.
 	Unrecorded map[string]uint64 `json:"unrecorded,omitempty"`
-	// Damaged is the number of lines of evidence that could not be read.
+	// Damaged is the number of lines of evidence that could not be read, with records that are too large or had no room.
 	Damaged int `json:"damaged"`
 	// LeftOut is the number of signatures for which outcomes had no room.
 	LeftOut uint64 `json:"left_out"`
@@ -107,7 +107,7 @@ func (a *auditor) trial(ctx context.Context, t *misstepv1.Trial) error {
 		if e.GetName() != jvm.FileRecords && e.GetName() != jvm.FileJudged {
 			continue
 		}
-		records, damaged, err := a.records(ctx, e)
+		records, err := a.records(ctx, e)
 		if errors.Is(err, corpus.ErrNotFound) {
 			continue
 		}
@@ -115,8 +115,8 @@ func (a *auditor) trial(ctx context.Context, t *misstepv1.Trial) error {
 			return err
 		}
 		read = true
-		a.report.Damaged += damaged
-		for _, m := range records {
+		a.report.Damaged += records.Damaged + records.Torn + records.TooLarge + records.LeftOut
+		for _, m := range records.Mismatches {
 			a.record(t.GetId(), m)
 			unrecorded[m.GetCheck()] -= min(unrecorded[m.GetCheck()], m.GetCount())
 		}
@@ -137,18 +137,17 @@ func (a *auditor) trial(ctx context.Context, t *misstepv1.Trial) error {
 	return nil
 }
 
-func (a *auditor) records(ctx context.Context, e *misstepv1.Evidence) ([]*misstepv1.Mismatch, int, error) {
+func (a *auditor) records(ctx context.Context, e *misstepv1.Evidence) (jvm.Records, error) {
 	digest, err := corpus.ParseDigest(e.GetDigest())
 	if err != nil {
-		return nil, 0, err
+		return jvm.Records{}, err
 	}
 	r, _, err := a.blobs.Open(ctx, digest)
 	if err != nil {
-		return nil, 0, err
+		return jvm.Records{}, err
 	}
 	defer r.Close()
-	records, damaged := jvm.ReadRecords(r)
-	return records, damaged, nil
+	return jvm.ReadRecords(r), nil
 }
 
 func (a *auditor) record(trial uint64, m *misstepv1.Mismatch) {

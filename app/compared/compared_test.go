@@ -87,3 +87,10 @@ func TestCampaignsByJDKAndWalker(t *testing.T) {
 	assert.EqualValues(t, 20, rows[0].Asked)
 	assert.Len(t, compared.Doubts(rows), 1)
 }
+
+// The walks of Thread.getAllStackTraces(), most of those that samplers compares, are no bound for the profiler.
+func TestNoBoundByWalksThatAreNotTheProfilers(t *testing.T) {
+	rows := compared.Of("jdk25", "jfr,10ms", []*misstepv1.CheckCount{{Check: recipe.Samplers, Total: 30000, Match: 30000}}, nil)
+	assert.Zero(t, rows[0].UpTo)
+	assert.EqualValues(t, 30000, rows[0].Compared)
+}

@@ -3,6 +3,7 @@ package local
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -25,8 +26,24 @@ type Installation struct {
 // JDKs opens the catalogue of JDK builds.
 func (i Installation) JDKs() *jdk.Catalogue { return jdk.Open(i.Home) }
 
-// Workloads opens the catalogue of workloads.
-func (i Installation) Workloads() *workloads.Catalogue { return workloads.Open(i.Home) }
+// Workloads opens the catalogue of workloads, those of a release beside the running program included.
+func (i Installation) Workloads() *workloads.Catalogue {
+	return workloads.OpenWith(i.Home, i.shippedWorkloads())
+}
+
+// shippedWorkloads is the folder of a release's workloads, empty outside of a release: what `make workloads` builds has no entries.
+func (i Installation) shippedWorkloads() string {
+	folders, err := i.folders("workloads")
+	if err != nil {
+		return ""
+	}
+	for _, folder := range folders {
+		if entries, err := fs.Glob(os.DirFS(folder), "*.json"); err == nil && len(entries) > 0 {
+			return folder
+		}
+	}
+	return ""
+}
 
 // PatchCache is the folder of the agent's prepared java.base patches.
 func (i Installation) PatchCache() string { return filepath.Join(i.Home, "cache", "patch") }
@@ -59,8 +76,25 @@ func (i Installation) Agent() (agent.Artefacts, error) {
 		failures = append(failures, err)
 	}
 	return agent.Artefacts{}, fmt.Errorf("no agent artefacts beside %s "+
-		"(build them with `make agent`, or name their folder with --agent): %w",
+		"(unpack the release again, build them with `make agent`, or name their folder with --agent): %w",
 		exe, failures[len(failures)-1])
+}
+
+// folders lists where a folder of artefacts may be: beside the agent's, or beside the running program. All paths are absolute.
+func (i Installation) folders(name string) ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this binary: %w", err)
+	}
+	all := beside(filepath.Dir(exe), name)
+	if i.AgentDir == "" {
+		return all, nil
+	}
+	agents, err := filepath.Abs(i.AgentDir)
+	if err != nil {
+		return nil, fmt.Errorf("find folder %s: %w", i.AgentDir, err)
+	}
+	return append([]string{filepath.Join(agents, "..", name)}, all...), nil
 }
 
 // beside lists where a folder of artefacts may be, seen from the folder of the program.

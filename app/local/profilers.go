@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"misstep/deploy/jdk"
 	"misstep/runner/provision"
@@ -91,22 +92,15 @@ func (i Installation) Profilers() string {
 
 // artefact finds a file in a folder of artefacts, beside the agent's or beside the running program.
 func (i Installation) artefact(folder, name string) (string, error) {
-	exe, err := os.Executable()
+	folders, err := i.folders(folder)
 	if err != nil {
-		return "", fmt.Errorf("find this binary: %w", err)
+		return "", err
 	}
-	candidates := beside(filepath.Dir(exe), folder)
-	if i.AgentDir != "" {
-		candidates = append([]string{filepath.Join(i.AgentDir, "..", folder)}, candidates...)
-	}
-	for _, candidate := range candidates {
-		path, err := filepath.Abs(filepath.Join(candidate, name))
-		if err != nil {
-			return "", fmt.Errorf("find %s: %w", name, err)
-		}
+	for _, candidate := range folders {
+		path := filepath.Join(candidate, name)
 		if _, err := os.Stat(path); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no %s in a folder %s beside %s", name, folder, exe)
+	return "", fmt.Errorf("no %s in %s", name, strings.Join(folders, ", nor in "))
 }

@@ -60,3 +60,19 @@ func TestFolderOfProfilers(t *testing.T) {
 	require.NoError(t, os.WriteFile(library, nil, 0o600))
 	require.Equal(t, filepath.Dir(library), i.Profilers())
 }
+
+func TestWorkloadsBesideTheAgent(t *testing.T) {
+	artefacts := t.TempDir()
+	i := Installation{Home: t.TempDir(), AgentDir: filepath.Join(artefacts, "agent")}
+	folder := filepath.Join(artefacts, "workloads", "one")
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	names, err := i.WorkloadNames()
+	require.NoError(t, err)
+	require.Empty(t, names, "what was built is not catalogued")
+
+	text := fmt.Sprintf(`{"name": "one", "path": "one", "digest": "sha256:%s"}`, strings.Repeat("1", 64))
+	require.NoError(t, os.WriteFile(folder+".json", []byte(text), 0o600))
+	entry, err := i.Workloads().Get("one")
+	require.NoError(t, err)
+	require.Equal(t, folder, entry.Path)
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	grpccredentials "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"misstep/internal/private"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -150,12 +150,13 @@ func refresh(ctx context.Context, c Credential) (Credential, error) {
 	if c.RefreshToken == "" {
 		return c, errors.New("the provider gave nothing to refresh it with")
 	}
-	if err := isPrivate("the provider's URL for tokens", c.TokenURL); err != nil {
+	if err := private.Check("the provider's URL for tokens", c.TokenURL); err != nil {
 		return c, err
 	}
 	config := oauth2.Config{ClientID: c.ClientID}
 	config.Endpoint = oauth2.Endpoint{TokenURL: c.TokenURL, AuthStyle: oauth2.AuthStyleInParams}
-	token, err := config.TokenSource(withClient(ctx), &oauth2.Token{RefreshToken: c.RefreshToken, Expiry: time.Unix(1, 0)}).Token()
+	old := &oauth2.Token{RefreshToken: c.RefreshToken, Expiry: time.Unix(1, 0)}
+	token, err := config.TokenSource(withClient(ctx, c.Issuer), old).Token()
 	if err != nil {
 		return c, providerError(err)
 	}
@@ -180,8 +181,8 @@ func filled(ctx context.Context, c Credential, token *oauth2.Token, verifier *oi
 	return c, nil
 }
 
-func withClient(ctx context.Context) context.Context {
-	return oidc.ClientContext(ctx, &http.Client{Timeout: httpTimeout})
+func withClient(ctx context.Context, issuer string) context.Context {
+	return oidc.ClientContext(ctx, private.Client(issuer, httpTimeout, nil))
 }
 
 // providerError is a provider's error without its body, which may repeat what it was sent.

@@ -12,6 +12,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"misstep/internal/private"
+	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -22,6 +24,9 @@ type Prompt struct {
 	// URL to open and Code to enter there; WholeURL, unless empty, has the code in it.
 	URL, WholeURL, Code string
 }
+
+// maxProviderError bounds what is repeated of a provider's answer, in bytes.
+const maxProviderError = 300
 
 // ErrNotAsked means that the coordinator does not ask who calls.
 var ErrNotAsked = errors.New("the coordinator does not ask who calls: no login is needed")
@@ -42,7 +47,7 @@ func Login(ctx context.Context, api misstepv1.AccessServiceClient, addrs []strin
 		return fmt.Errorf("people cannot log in at %s: no OpenID provider is configured there; give a token in %s",
 			strings.Join(addrs, ", "), TokenVariable)
 	}
-	c, err := authorize(withClient(ctx), where, ask)
+	c, err := authorize(withClient(ctx, where.GetIssuer()), where, ask)
 	if err != nil {
 		return fmt.Errorf("log in at %s: %w", printable(where.GetIssuer()), err)
 	}
@@ -57,10 +62,13 @@ func Login(ctx context.Context, api misstepv1.AccessServiceClient, addrs []strin
 // authorize is the device flow.
 func authorize(ctx context.Context, where *misstepv1.GetLoginResponse, ask func(Prompt)) (Credential, error) {
 	c := Credential{Issuer: where.GetIssuer(), ClientID: where.GetClientId()}
-	if err := isPrivate("the OpenID provider", c.Issuer); err != nil {
+	if err := private.Check("the OpenID provider", c.Issuer); err != nil {
 		return c, err
 	}
 	provider, err := oidc.NewProvider(ctx, c.Issuer)
+	if err != nil && ctx.Err() == nil { // it repeats the page that the provider answered
+		err = errors.New(printable(shorten.To(err.Error(), maxProviderError)))
+	}
 	if err != nil {
 		return c, err
 	}
@@ -80,7 +88,7 @@ func authorize(ctx context.Context, where *misstepv1.GetLoginResponse, ask func(
 	for what, address := range map[string]string{
 		"the provider's URL for devices": endpoint.DeviceAuthURL, "the provider's URL for tokens": endpoint.TokenURL,
 	} {
-		if err := isPrivate(what, address); err != nil {
+		if err := private.Check(what, address); err != nil {
 			return c, err
 		}
 	}
@@ -89,14 +97,14 @@ func authorize(ctx context.Context, where *misstepv1.GetLoginResponse, ask func(
 	if err != nil {
 		return c, providerError(err)
 	}
-	if err := isPrivate("the page to log in at", device.VerificationURI); err != nil {
+	if err := private.Check("the page to log in at", device.VerificationURI); err != nil {
 		return c, err
 	}
 	prompt := Prompt{
 		Issuer: printable(c.Issuer), ClientID: printable(c.ClientID), URL: printable(device.VerificationURI),
 		Code: printable(device.UserCode),
 	}
-	if isPrivate("", device.VerificationURIComplete) == nil {
+	if private.Check("", device.VerificationURIComplete) == nil {
 		prompt.WholeURL = printable(device.VerificationURIComplete)
 	}
 	ask(prompt)
@@ -143,7 +151,7 @@ func Logout(ctx context.Context, addrs []string) (known bool, err error) {
 
 // revoke ends a refresh token (RFC 7009), where the provider can.
 func revoke(ctx context.Context, c Credential) error {
-	if c.RevocationURL == "" || c.RefreshToken == "" || isPrivate("", c.RevocationURL) != nil {
+	if c.RevocationURL == "" || c.RefreshToken == "" || private.Check("", c.RevocationURL) != nil {
 		return nil
 	}
 	form := url.Values{"token": {c.RefreshToken}, "token_type_hint": {"refresh_token"}, "client_id": {c.ClientID}}
@@ -152,7 +160,7 @@ func revoke(ctx context.Context, c Credential) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := (&http.Client{Timeout: httpTimeout}).Do(request)
+	response, err := private.Client(c.Issuer, httpTimeout, nil).Do(request)
 	if err != nil {
 		return fmt.Errorf("the provider was not told: %w", err)
 	}

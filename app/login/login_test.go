@@ -1,6 +1,7 @@
 package login
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -161,7 +162,9 @@ func TestLogoutTellsTheProvider(t *testing.T) {
 	t.Setenv("MISSTEP_HOME", t.TempDir())
 	keep := func() {
 		require.NoError(t, change(t.Context(), func(all *credentials) (bool, error) {
-			all.Coordinators["c:1"] = Credential{ClientID: "m", RefreshToken: "r", RevocationURL: provider.URL}
+			all.Coordinators["c:1"] = Credential{
+				Issuer: provider.URL, ClientID: "m", RefreshToken: "r", RevocationURL: provider.URL,
+			}
 			return true, nil
 		}))
 	}
@@ -199,4 +202,41 @@ func TestFilesOfLoginsThatAreRefused(t *testing.T) {
 	require.NoError(t, os.Chmod(File(), 0o604))
 	_, err := load()
 	require.ErrorContains(t, err, "others can read the logins")
+}
+
+// A coordinator that names a hostile provider gets nothing but its answer, of bounded length, and leads nowhere else.
+func TestHostileProviders(t *testing.T) {
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("nobody is to be led here") }))
+	defer inside.Close()
+	for name, answer := range map[string]http.HandlerFunc{
+		"without end": func(w http.ResponseWriter, _ *http.Request) {
+			blank := bytes.Repeat([]byte(" "), 64<<10)
+			for {
+				if _, err := w.Write(blank); err != nil {
+					return
+				}
+			}
+		},
+		"an error without end": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = w.Write(bytes.Repeat([]byte("\x1b[2J"), 100<<10))
+		},
+		"to a file": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "file:///etc/passwd", http.StatusFound)
+		},
+		"to plain text": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+		},
+		"in a circle": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+		"deep": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(bytes.Repeat([]byte(`{"issuer":`), 100<<10))
+		},
+	} {
+		provider := httptest.NewServer(answer)
+		err := Login(t.Context(), at(t, provider.URL, "m"), []string{"c:1"}, func(Prompt) { t.Error("nobody is to be asked") })
+		provider.Close()
+		require.Error(t, err, name)
+		assert.Less(t, len(err.Error()), 1000, name)
+		assert.NotContains(t, err.Error(), "\x1b", name)
+	}
 }

@@ -21,6 +21,7 @@ import (
 	"misstep/deploy/jdk"
 	"misstep/internal/suggest"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/recipe"
 	"misstep/runner/jvm"
 	"misstep/workloads"
 )
@@ -38,6 +39,9 @@ type Ready struct {
 // folder; when it is empty, the bundle's build is taken from the catalogue, else the JDK of $JAVA_HOME, else that of java on
 // the PATH.
 func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOption, scratch string) (*Ready, error) {
+	if err := recipe.ValidateLimits(b.Reproducer().GetRecipe().GetLimits()); err != nil { // no coordinator has seen it
+		return nil, fmt.Errorf("the bundle's recipe: %w", err)
+	}
 	if err := b.Extract(filepath.Join(scratch, "bundle")); err != nil {
 		return nil, err
 	}
@@ -50,18 +54,18 @@ func Prepare(ctx context.Context, i local.Installation, b *bundle.Bundle, jdkOpt
 	if err != nil {
 		return nil, err
 	}
-	recipe := proto.CloneOf(b.Reproducer().GetRecipe())
+	r := proto.CloneOf(b.Reproducer().GetRecipe())
 	helper, err := i.RecordingHelper()
 	if err != nil && !errors.Is(err, local.ErrNoHelper) { // without it, recipes that need it are refused
 		return nil, err
 	}
-	entry, err := chooseJDK(ctx, i, jdkOption, recipe.GetJdk(), scratch)
+	entry, err := chooseJDK(ctx, i, jdkOption, r.GetJdk(), scratch)
 	if err != nil {
 		return nil, err
 	}
-	recipe.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}
+	r.Jdk = &misstepv1.Jdk{Name: entry.Name, Digest: entry.Digest.String(), Version: entry.Version}
 	return &Ready{
-		Recipe:  recipe,
+		Recipe:  r,
 		Version: entry.Version,
 		Host: &jvm.Executor{
 			JDK: func(context.Context, *misstepv1.Jdk) (string, int, error) { return entry.Path, entry.Feature, nil },

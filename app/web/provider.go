@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"misstep/internal/private"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -40,7 +41,7 @@ type logins struct {
 type begun struct {
 	at                     time.Time
 	state, nonce, verifier string
-	to                     string
+	issuer, to             string
 	config                 oauth2.Config
 	tokens                 *oidc.IDTokenVerifier
 }
@@ -101,12 +102,15 @@ func (s *Site) beginLogin(w http.ResponseWriter, r *http.Request) (to string, er
 	if where.GetIssuer() == "" {
 		return "", status.Error(codes.FailedPrecondition, "the coordinator has no OpenID provider: log in with a token")
 	}
-	provider, err := oidc.NewProvider(withTimeout(r.Context()), where.GetIssuer())
+	provider, err := oidc.NewProvider(withTimeout(r.Context(), where.GetIssuer()), where.GetIssuer())
 	if err != nil {
 		return "", status.Errorf(codes.Unavailable, "the OpenID provider %s does not answer: log in with a token, or later",
 			where.GetIssuer())
 	}
 	endpoint := provider.Endpoint()
+	if err := private.Check("the OpenID provider's page for logins", endpoint.AuthURL); err != nil {
+		return "", status.Error(codes.FailedPrecondition, err.Error())
+	}
 	endpoint.AuthStyle = oauth2.AuthStyleInParams // a public client has no secret
 	scheme := "http"
 	if s.TLS {
@@ -114,7 +118,7 @@ func (s *Site) beginLogin(w http.ResponseWriter, r *http.Request) (to string, er
 	}
 	b := begun{
 		at: s.Clock(), state: rand.Text(), nonce: rand.Text(), verifier: oauth2.GenerateVerifier(),
-		to: inside(r.URL.Query().Get("to")),
+		issuer: where.GetIssuer(), to: inside(r.URL.Query().Get("to")),
 		config: oauth2.Config{
 			ClientID: where.GetClientId(), Endpoint: endpoint, Scopes: where.GetScopes(),
 			RedirectURL: (&url.URL{Scheme: scheme, Host: r.Host, Path: "/login/back"}).String(),
@@ -151,11 +155,12 @@ func (s *Site) finishLogin(r *http.Request) (c *person, to string, err error) {
 	} else if q.Get("error") != "" {
 		return nil, b.to, status.Errorf(codes.Unauthenticated, "the OpenID provider refused the login (%s)", q.Get("error"))
 	}
-	token, err := b.config.Exchange(withTimeout(r.Context()), r.URL.Query().Get("code"), oauth2.VerifierOption(b.verifier))
+	code := r.URL.Query().Get("code")
+	token, err := b.config.Exchange(withTimeout(r.Context(), b.issuer), code, oauth2.VerifierOption(b.verifier))
 	if err != nil {
 		return nil, b.to, status.Error(codes.Unauthenticated, "the OpenID provider gave no identity token: begin again")
 	}
-	c = &person{config: b.config, tokens: b.tokens, clock: s.Clock}
+	c = &person{issuer: b.issuer, config: b.config, tokens: b.tokens, clock: s.Clock}
 	nonce, err := c.take(r.Context(), token)
 	if err == nil && nonce != b.nonce {
 		err = errors.New("the identity token is that of another login")
@@ -168,6 +173,7 @@ func (s *Site) finishLogin(r *http.Request) (c *person, to string, err error) {
 
 // person is the login of somebody at the provider: an identity token and what renews it.
 type person struct {
+	issuer string
 	config oauth2.Config
 	tokens *oidc.IDTokenVerifier
 	clock  func() time.Time
@@ -181,7 +187,7 @@ type person struct {
 // take keeps what the provider answered, and returns its nonce.
 func (p *person) take(ctx context.Context, token *oauth2.Token) (nonce string, err error) {
 	raw, _ := token.Extra("id_token").(string)
-	id, err := p.tokens.Verify(withTimeout(ctx), raw)
+	id, err := p.tokens.Verify(withTimeout(ctx, p.issuer), raw)
 	if err != nil {
 		return "", errors.New("the provider's identity token is not valid")
 	}
@@ -202,7 +208,7 @@ func (p *person) bearer(ctx context.Context) (string, error) {
 	if p.refresh == "" {
 		return "", fmt.Errorf("it ended at %s", p.until.UTC().Format(time.RFC3339))
 	}
-	token, err := p.config.TokenSource(withTimeout(ctx), &oauth2.Token{RefreshToken: p.refresh}).Token()
+	token, err := p.config.TokenSource(withTimeout(ctx, p.issuer), &oauth2.Token{RefreshToken: p.refresh}).Token()
 	if err != nil {
 		return "", errors.New("the OpenID provider did not renew it")
 	}
@@ -210,6 +216,6 @@ func (p *person) bearer(ctx context.Context) (string, error) {
 	return p.raw, err
 }
 
-func withTimeout(ctx context.Context) context.Context {
-	return oidc.ClientContext(ctx, &http.Client{Timeout: providerTimeout})
+func withTimeout(ctx context.Context, issuer string) context.Context {
+	return oidc.ClientContext(ctx, private.Client(issuer, providerTimeout, nil))
 }

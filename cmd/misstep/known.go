@@ -30,7 +30,12 @@ func (f knownFlags) bugs() ([]*misstepv1.KnownBug, error) {
 }
 
 func readKnown(path string) ([]*misstepv1.KnownBug, error) {
-	text, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read known bugs: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, known.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read known bugs: %w", err)
 	}

@@ -28,6 +28,7 @@ func main() {
 
 // cli is the whole command line; each subcommand's Run method lives in a file of its own.
 type cli struct {
+	Quickstart  quickstartCommand  `cmd:"" help:"Hunt for a minute on the JDKs of this machine."`
 	Hunt        huntCommand        `cmd:"" help:"Run a campaign on this machine, with coordinator and runners embedded, and write a bundle for each finding."`
 	Run         runCommand         `cmd:"" help:"Run one recipe and print its outcome with the counts of every check."`
 	Check       checkCommand       `cmd:"" help:"Run any Java program as it is and report whether the JVM's stack walkers, and with them its profile, are right."`

@@ -78,6 +78,7 @@ var jsonValues = []struct{ command, value string }{
 	{"known show", "[KnownBug](#knownbug)"},
 	{"outcome", "what `check` prints on stderr; of several JVMs with `jvms`, a list of the same for each, and their sum in all else"},
 	{"pki list", "list of `{serial, kind, names, state, expires, revoked}`; state is valid, expired or revoked"},
+	{"quickstart", "as `hunt` prints it"},
 	{"quota list", "list of [QuotaUsage](#quotausage)"},
 	{"replay", "`{bundle, finding, jdk, hits, tries, low, high, reproduced, others: {finding id or kind: count}, same_schedule}`; same_schedule only in virtual " +
 		"time with the bundle's own seed"},

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/access"
+	"misstep/internal/private"
+	"misstep/internal/shorten"
 )
 
 // ProviderConfig says at which OpenID provider people log in.
@@ -57,19 +56,15 @@ const (
 	// maxAsked is how often the provider is asked at once, after a pause.
 	maxAsked  = 5
 	maxGroups = 1000
+	// maxProviderError bounds what is repeated of a provider's error, which has the page that it answered, in bytes.
+	maxProviderError = 300
 )
 
 // NewProvider returns a provider, which is asked when the first person calls: a coordinator starts without it, and tokens work
 // without it. It fails when people's credentials could be read on their way to the provider.
 func NewProvider(c ProviderConfig) (*Provider, error) {
-	u, err := url.Parse(c.Issuer)
-	if err != nil {
-		return nil, fmt.Errorf("OpenID provider: %w", err)
-	}
-	loopback := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
-	if u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !loopback) {
-		return nil, fmt.Errorf("OpenID provider %q: expected a URL such as https://login.example.org; http:// only on this host",
-			c.Issuer)
+	if err := private.Check("OpenID provider", c.Issuer); err != nil {
+		return nil, err
 	}
 	if c.ClientID == "" {
 		return nil, errors.New("OpenID provider: expected the id of the client that misstep is there")
@@ -82,7 +77,7 @@ func NewProvider(c ProviderConfig) (*Provider, error) {
 		c.Clock = time.Now
 	}
 	asking := &sparing{often: rate.NewLimiter(rate.Every(askAgainAfter), maxAsked)}
-	return &Provider{config: c, client: &http.Client{Timeout: providerTimeout, Transport: asking}}, nil
+	return &Provider{config: c, client: private.Client(c.Issuer, providerTimeout, asking)}, nil
 }
 
 // sparing asks the provider a few times at once, and then seldom. Its keys are read again for each token that none of them signed,
@@ -125,7 +120,8 @@ func (p *Provider) ready() (*oidc.IDTokenVerifier, error) {
 func (p *Provider) verify(ctx context.Context, raw string) (name string, groups []string, err error) {
 	verifier, err := p.ready()
 	if err != nil {
-		return "", nil, status.Errorf(codes.Unavailable, "the OpenID provider does not answer: %v", err)
+		return "", nil, status.Errorf(codes.Unavailable, "the OpenID provider does not answer: %s",
+			shorten.To(err.Error(), maxProviderError))
 	}
 	token, err := verifier.Verify(ctx, raw)
 	if expired := (*oidc.TokenExpiredError)(nil); errors.As(err, &expired) {

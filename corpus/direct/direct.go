@@ -20,6 +20,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"misstep/corpus"
+	"misstep/internal/shorten"
 )
 
 // Sign returns a request that is valid now. It is called for each attempt.
@@ -40,7 +41,7 @@ type Client struct {
 // connections to one object store that are kept for the next request.
 const connections = 16
 
-var shared = &http.Client{Transport: func() http.RoundTripper {
+var shared = &http.Client{CheckRedirect: stay, Transport: func() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return http.DefaultTransport
@@ -50,6 +51,10 @@ var shared = &http.Client{Transport: func() http.RoundTripper {
 	t.DisableCompression = true // blobs are stored as they are
 	return t
 }()}
+
+// stay follows no redirect. A signature is for one host, so nothing good is elsewhere; and an object store must not send a runner,
+// with the headers and the bytes that it was given, to the services of the runner's own network.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (c *Client) http() *http.Client {
 	if c.HTTP == nil {
@@ -104,6 +109,9 @@ type refusal struct {
 	after time.Duration
 }
 
+// maxText bounds what is repeated of an object store's answer, in bytes.
+const maxText = 300
+
 // maxAfter bounds the wait that an object store may ask for, in seconds.
 const maxAfter = 30
 
@@ -131,7 +139,7 @@ func refused(response *http.Response) error {
 		Message string
 	}
 	if xml.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&body) == nil {
-		r.code, r.text = body.Code, body.Message
+		r.code, r.text = shorten.To(body.Code, maxText), shorten.To(body.Message, maxText)
 	}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		r.after = time.Duration(min(seconds, maxAfter)) * time.Second

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -163,6 +164,49 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		require.NotErrorIs(t, err, corpus.ErrUnavailable)
 		assert.Equal(t, int64(1), b.requests.Load(), code)
 	}
+}
+
+// An object store sends nobody elsewhere: neither with the headers nor with the bytes that it was given.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	reached := false
+	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer inside.Close()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect} {
+		b := newBench(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, inside.URL+"/latest/meta-data", status)
+		})
+		_, err := b.read(t, 10)
+		require.ErrorContains(t, err, http.StatusText(status))
+		err = b.client.Write(t.Context(), b.sign(10), bytes.NewReader(data), 10)
+		require.ErrorContains(t, err, http.StatusText(status))
+		assert.Equal(t, int64(2), b.requests.Load(), "for good")
+	}
+	assert.False(t, reached)
+}
+
+// Whatever is signed, only HTTP is spoken, and what an object store says is repeated in part.
+func TestHostileAnswersOfAnObjectStore(t *testing.T) {
+	for _, address := range []string{"file:///etc/passwd", "unix:///run/docker.sock", "gopher://127.0.0.1/x", "\x00", ""} {
+		b := newBench(t, serve)
+		b.url = address
+		_, err := b.read(t, 10)
+		require.Error(t, err, address)
+		assert.Zero(t, b.requests.Load())
+	}
+	b := newBench(t, refuse(http.StatusForbidden, strings.Repeat("C", 30<<10), strings.Repeat("M", 30<<10)))
+	_, err := b.read(t, 10)
+	require.Error(t, err)
+	assert.Less(t, len(err.Error()), 1000)
+	b = newBench(t, func(w http.ResponseWriter, _ *http.Request) { // more than was signed, without an end
+		for {
+			if _, err := w.Write(data); err != nil {
+				return
+			}
+		}
+	})
+	got, err := b.read(t, 1000)
+	require.NoError(t, err)
+	assert.Len(t, got, 1000)
 }
 
 func TestGivingUp(t *testing.T) {

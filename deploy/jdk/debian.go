@@ -204,14 +204,21 @@ func (a *apt) download(ctx context.Context, packages []string) error {
 	}
 	found, searchErr := a.run(ctx, a.dir, "apt-cache", "--names-only", "search", `^openjdk-[0-9]+-jdk-headless$`)
 	if searchErr == nil && !strings.Contains(found, packages[0]) && strings.HasPrefix(packages[0], "openjdk-") {
-		var names []string
-		for line := range strings.Lines(found) {
-			names = append(names, strings.TrimSuffix(strings.Fields(line)[0], "-jdk-headless"))
-		}
-		slices.Sort(names)
-		err = fmt.Errorf("%w; suite %q has %s", err, a.suite, strings.Join(names, ", "))
+		err = fmt.Errorf("%w; suite %q has %s", err, a.suite, strings.Join(foundJDKs(found), ", "))
 	}
 	return fmt.Errorf("download from suite %q: %w", a.suite, err)
+}
+
+// foundJDKs returns the JDKs in the lines of apt-cache search, whose text is the archive's.
+func foundJDKs(found string) []string {
+	var names []string
+	for line := range strings.Lines(found) {
+		if name, _, _ := strings.Cut(strings.TrimSpace(line), " "); name != "" {
+			names = append(names, strings.TrimSuffix(name, "-jdk-headless"))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // libraries lists all library packages that the package depends on, directly or indirectly.

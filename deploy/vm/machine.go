@@ -33,6 +33,7 @@ type machine struct {
 	replayFile   string // qemu's log of nondeterministic events, which it writes or replays
 	replays      bool
 	debug        string
+	maxEvidence  int64 // bytes
 }
 
 // powerOff bounds the time from the guest's last frame to the end of qemu.
@@ -46,6 +47,8 @@ const cpuModel = "qemu64,+ssse3,+sse4.1,+sse4.2,+popcnt,+cx16,+lahf-lm,+rdrand"
 func (m *machine) arguments(streamFD int, shareSocket string) []string {
 	console := filepath.Join(m.scratch, consoleName)
 	args := []string{
+		// A guest that has escaped into qemu starts nothing and gains nothing.
+		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none", "-nic", "none",
 		"-machine", "q35,sata=off,smbus=off,usb=off,vmport=off",
 		"-m", strconv.Itoa(m.memory), "-smp", strconv.Itoa(m.cpus),
@@ -136,11 +139,14 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 		return result, fmt.Errorf("starting qemu: %w", err)
 	}
 	sent.ended = process.done
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go endLongConsole(process, console, end)
 	stopKilling := context.AfterFunc(ctx, process.kill)
 	defer stopKilling()
 	defer process.stop()
 
-	receiver := receiver{dir: evidenceDir, stdout: stdout, stderr: stderr}
+	receiver := receiver{dir: evidenceDir, maxEvidence: m.maxEvidence, stdout: stdout, stderr: stderr}
 	digest := sha256.New()
 	receiveErr := receiver.receive(io.TeeReader(sent, digest))
 	if receiveErr != nil {
@@ -176,6 +182,39 @@ func (m *machine) run(ctx context.Context, evidenceDir string, stdout, stderr io
 	return result, nil
 }
 
+// maxConsole bounds a guest's console in bytes, which qemu does not; consolePoll is how often it is looked at.
+const (
+	maxConsole  = 32 << 20
+	consolePoll = 200 * time.Millisecond
+)
+
+// endLongConsole ends a machine whose console grows too long.
+func endLongConsole(p *process, path string, end context.CancelCauseFunc) {
+	ticker := time.NewTicker(consolePoll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-ticker.C:
+		}
+		if info, err := os.Stat(path); err == nil && info.Size() > maxConsole {
+			end(fmt.Errorf("%w: its console has more than %d MiB", ErrDied, maxConsole>>20))
+			return
+		}
+	}
+}
+
+// readConsole reads a console as far as it is allowed to be.
+func readConsole(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxConsole))
+}
+
 // consoleName is the name of the file with the guest's console, also in the evidence.
 const consoleName = "console.log"
 
@@ -186,7 +225,7 @@ func (m *machine) lastWords(said *bytes.Buffer, shareSaid string) string {
 	if text := strings.TrimSpace(said.String()); text != "" {
 		out.WriteString("\nqemu: " + tail(text, 5))
 	}
-	console, err := os.ReadFile(filepath.Join(m.scratch, consoleName))
+	console, err := readConsole(filepath.Join(m.scratch, consoleName))
 	if err == nil && len(bytes.TrimSpace(console)) > 0 {
 		out.WriteString("\nconsole: " + consoleEnd(strings.TrimSpace(string(console))))
 	}

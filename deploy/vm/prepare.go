@@ -28,6 +28,7 @@ func prepare(ctx context.Context, c Config, command []string, scratch string) (*
 		qemu: qemu, scratch: scratch, log: c.Log, mode: c.Mode, accel: c.Accel, cpus: c.CPUs, memory: c.Memory, seed: c.Seed,
 		pin:    c.Pin - 1,
 		kernel: k.Image(), release: k.Release, initrd: filepath.Join(scratch, "initrd"), debug: c.Debug,
+		maxEvidence: c.MaxEvidence,
 	}
 	if m.mode == ModeDeterministic {
 		// Always recorded: only the log's lock makes qemu's threads alternate, without which runs differ

@@ -11,9 +11,11 @@ import (
 	"misstep/deploy/vm/wire"
 )
 
-// receiver processes the guest's frames. The guest is not trusted: names stay below dir, and the sequence of frames is checked.
+// receiver processes the guest's frames. The guest is not trusted: names stay below dir, and the sequence of frames and the size of
+// the evidence are checked, whatever the guest was told about its bounds.
 type receiver struct {
 	dir            string // for evidence; empty: evidence is dropped
+	maxEvidence    int64  // bytes of all evidence together
 	stdout, stderr io.Writer
 
 	greeted bool
@@ -21,7 +23,12 @@ type receiver struct {
 	notes   []string
 	file    *os.File
 	inFile  bool
+	bytes   int64 // of evidence so far
+	files   int
 }
+
+// maxFiles bounds the number of files of a guest's evidence.
+const maxFiles = 100_000
 
 // maxNotes bounds the number of the guest's notes that are kept.
 const maxNotes = 100
@@ -74,6 +81,9 @@ func (r *receiver) take(f wire.Frame) error {
 		if r.file == nil {
 			return nil
 		}
+		if r.bytes += int64(len(f.Payload)); r.bytes > r.maxEvidence {
+			return fmt.Errorf("%w: more evidence than the %d bytes that are allowed", wire.ErrCorrupt, r.maxEvidence)
+		}
 		return write(r.file, f.Payload)
 	case wire.KindFileEnd:
 		return r.end()
@@ -108,6 +118,9 @@ func (r *receiver) begin(payload []byte) error {
 	r.inFile = true
 	if r.dir == "" {
 		return nil
+	}
+	if r.files++; r.files > maxFiles {
+		return fmt.Errorf("%w: more than %d files of evidence", wire.ErrCorrupt, maxFiles)
 	}
 	root, err := os.OpenRoot(r.dir) // no link in the path can lead out of it
 	if err != nil {

@@ -96,6 +96,9 @@ func ReadRecording(dir string) (Recording, error) {
 		return Recording{}, fmt.Errorf("vm: recording %s is of version %d; this program supports versions 1 to %d", dir, r.Version,
 			recordingVersion)
 	}
+	if err := checkMemory(r.Memory); err != nil {
+		return Recording{}, fmt.Errorf("vm: recording %s: %w", dir, err)
+	}
 	for _, name := range []string{recordedKernel, recordedInitrd, replayFileName} {
 		if r.Files[name] == "" {
 			return Recording{}, fmt.Errorf("vm: recording %s lists no %s", dir, name)
@@ -171,6 +174,7 @@ func Replay(ctx context.Context, dir string, c ReplayConfig, stdout, stderr io.W
 		pin:    c.Pin - 1,
 		kernel: filepath.Join(absolute, recordedKernel), release: r.Release, initrd: initrd,
 		replayFile: filepath.Join(absolute, replayFileName), replays: true, debug: c.Debug,
+		maxEvidence: defaultEvidence,
 	}
 	if r.StoppedClock {
 		if err := m.stopClock(ctx); err != nil {
@@ -260,8 +264,8 @@ func pack(to, from string) (string, error) {
 	return sum(h), errors.Join(err, encoder.Close(), out.Close())
 }
 
-// maxInitrd bounds the size of an unpacked initrd, bytes.
-const maxInitrd = 8 << 30
+// maxInitrd bounds the size of an unpacked initrd in bytes: the kernel takes none above 2 GiB.
+const maxInitrd = 2 << 30
 
 // unpack decompresses what pack wrote and returns the digest of the result.
 func unpack(to, from string) (string, error) {

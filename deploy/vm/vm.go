@@ -192,7 +192,7 @@ func (c *Config) complete() error {
 		c.CPUs = 2
 	}
 	if c.MaxEvidence == 0 {
-		c.MaxEvidence = 256 << 20
+		c.MaxEvidence = defaultEvidence
 	}
 	if c.Limit == 0 {
 		c.Limit = 10 * time.Minute
@@ -234,8 +234,18 @@ func (c *Config) complete() error {
 	if !filepath.IsAbs(c.Dir) {
 		return fmt.Errorf("vm: the working folder %q is not absolute; give a path that begins with /", c.Dir)
 	}
-	if c.Memory < 256 || c.Memory > 1<<20 {
-		return fmt.Errorf("vm: %d MiB of memory; the minimum is 256, the maximum 1048576", c.Memory)
+	if err := checkMemory(c.Memory); err != nil {
+		return fmt.Errorf("vm: %w", err)
+	}
+	return nil
+}
+
+// defaultEvidence bounds a guest's evidence in bytes, unless Config does.
+const defaultEvidence = 256 << 20
+
+func checkMemory(mib int) error {
+	if mib < 256 || mib > 1<<20 {
+		return fmt.Errorf("%d MiB of memory; the minimum is 256, the maximum 1048576", mib)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func TestArgumentsOfADeterministicMachine(t *testing.T) {
 	line := strings.Join(m.arguments(3, ""), " ")
 	for _, want := range []string{
 		"-accel tcg,thread=single", "-icount shift=0,sleep=off,rr=record,rrfile=/r", "-seed 18446744073709551615", "-smp 1",
-		"-nic none",
+		"-nic none", "-sandbox on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
 		"clock=vm", "ioeventfd=off", "-kernel /k -initrd /i", "nokaslr",
 	} {
 		assert.Contains(t, line, want)
@@ -157,16 +157,18 @@ func TestLibrariesOfAProgram(t *testing.T) {
 func TestReadRecordingRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for text, problem := range map[string]string{
-		"{":              "unexpected end",
-		`{"version": 9}`: "of version 9",
-		`{"version": 1}`: "lists no vmlinuz",
+		"{":                                  "unexpected end",
+		`{"version": 9}`:                     "of version 9",
+		`{"version": 1, "memory": 512}`:      "lists no vmlinuz",
+		`{"version": 1, "memory": -1}`:       "-1 MiB of memory",
+		`{"version": 1, "memory": 99999999}`: "99999999 MiB of memory",
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, recordingMeta), []byte(text), 0o644))
 		_, err := ReadRecording(dir)
 		require.ErrorContains(t, err, problem)
 	}
 	data, err := json.Marshal(Recording{
-		Version: 1, QEMU: "another",
+		Version: 1, QEMU: "another", Memory: 512,
 		Files: map[string]string{"vmlinuz": "x", "initrd.zst": "x", "replay.bin": "x"},
 	})
 	require.NoError(t, err)
@@ -226,9 +228,16 @@ func TestReceiverRefusesInvalidSequences(t *testing.T) {
 		"data of no file": {hello, {Kind: wire.KindData, Payload: []byte("x")}},
 		"end of no file":  {hello, {Kind: wire.KindFileEnd}},
 		"file in file":    {hello, file("a"), file("b")},
-		"bad exit":        {hello, {Kind: wire.KindExit, Payload: []byte("{")}},
+		"too much evidence": {
+			hello, file("a"),
+			{Kind: wire.KindData, Payload: []byte("12345678")},
+			{Kind: wire.KindFileEnd},
+			file("b"),
+			{Kind: wire.KindData, Payload: []byte("123")},
+		},
+		"bad exit": {hello, {Kind: wire.KindExit, Payload: []byte("{")}},
 	} {
-		r := receiver{dir: t.TempDir()}
+		r := receiver{dir: t.TempDir(), maxEvidence: 10}
 		require.ErrorIs(t, r.receive(bytes.NewReader(stream(t, frames...))), wire.ErrCorrupt, name)
 	}
 	r := receiver{}
@@ -239,7 +248,7 @@ func TestReceiverRefusesInvalidSequences(t *testing.T) {
 func TestReceiverFollowsNoLinkOut(t *testing.T) {
 	outside, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	r := receiver{dir: dir}
+	r := receiver{dir: dir, maxEvidence: 1 << 20}
 	err := r.receive(bytes.NewReader(stream(t, hello, wire.Frame{
 		Kind:    wire.KindFile,
 		Payload: wire.Encode(wire.FileHeader{Name: "link/x"}),
@@ -261,7 +270,7 @@ func FuzzReceiver(f *testing.F) {
 		parent := t.TempDir()
 		dir := filepath.Join(parent, "evidence")
 		require.NoError(t, os.Mkdir(dir, 0o755))
-		r := receiver{dir: dir}
+		r := receiver{dir: dir, maxEvidence: 1 << 20}
 		_ = r.receive(bytes.NewReader(data))
 		entries, err := os.ReadDir(parent)
 		require.NoError(t, err)
@@ -327,4 +336,26 @@ func TestModesHaveTheExecutorsNamesAndTheFormerOnes(t *testing.T) {
 	assert.Equal(t, "vm-deterministic", ModeDeterministic.String())
 	_, err := ParseMode("host")
 	require.ErrorContains(t, err, `mode "host": expected vm or vm-deterministic`)
+}
+
+// A guest that writes to its console without an end is ended, as is one that has ended.
+func TestAConsoleThatGrowsTooLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), consoleName)
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Truncate(path, maxConsole+1))
+	running := &process{done: make(chan struct{})}
+	ctx, end := context.WithCancelCause(t.Context())
+	endLongConsole(running, path, end)
+	require.ErrorIs(t, context.Cause(ctx), ErrDied)
+	require.ErrorContains(t, context.Cause(ctx), "its console has more than 32 MiB")
+	read, err := readConsole(path)
+	require.NoError(t, err)
+	assert.Len(t, read, maxConsole)
+
+	require.NoError(t, os.Truncate(path, maxConsole))
+	close(running.done)
+	ctx, end = context.WithCancelCause(t.Context())
+	defer end(nil)
+	endLongConsole(running, path, end)
+	require.NoError(t, ctx.Err())
 }

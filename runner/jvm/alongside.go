@@ -132,7 +132,7 @@ func (e *Executor) Examine(ctx context.Context, a Alongside, ended process.Resul
 	if outcome.Crash, _, err = t.crash(ctx); err != nil {
 		return nil, err
 	}
-	counts, mismatches, damaged, err := t.judge(ctx)
+	counts, mismatches, lost, err := t.judge(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("judge what the JVM left in %s: %w", filepath.Base(a.Dir), err)
 	}
@@ -144,7 +144,7 @@ func (e *Executor) Examine(ctx context.Context, a Alongside, ended process.Resul
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CRASH, CrashReason(c)
 		return outcome, nil
 	}
-	return outcome, t.conclude(outcome, damaged)
+	return outcome, t.conclude(outcome, lost)
 }
 
 // KeepEvidence puts what explains an outcome of Examine into the executor's corpus and lists it in the outcome, which it bounds as

@@ -46,7 +46,7 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 		return nil, err
 	}
 	outcome.Crash = crash
-	counts, mismatches, damaged, err := t.judge(ctx)
+	counts, mismatches, lost, err := t.judge(ctx)
 	switch {
 	case err == nil:
 		outcome.Checks, outcome.Mismatches = counts, mismatches
@@ -57,6 +57,9 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	}
 	if t.judging > 0 {
 		outcome.Judging = durationpb.New(t.judging)
+	}
+	if lost.excess != "" {
+		t.executor.Logger.WarnContext(ctx, "a trial's mismatches are not all read", "scratch", t.name, "reason", lost.excess)
 	}
 	switch {
 	case crash != nil:
@@ -71,11 +74,14 @@ func (t *trial) classify(ctx context.Context) (*misstepv1.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if failure == nil && lost.excess != "" {
+		failure = &misstepv1.ApplicationFailure{Reason: "records", Message: lost.excess}
+	}
 	if failure != nil {
 		failure.Finding = t.recipe.GetFailureFindings() && workloads.OwnFailure(failure)
 	}
 	outcome.ApplicationFailure = failure
-	if err := t.conclude(outcome, damaged); err != nil {
+	if err := t.conclude(outcome, lost); err != nil {
 		return nil, err
 	}
 	if outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN {
@@ -89,9 +95,9 @@ func CrashReason(c *misstepv1.Crash) string {
 	return strings.TrimSpace(c.GetError() + " " + c.GetProblematicFrame())
 }
 
-// conclude sets the kind and the reason of an outcome that is neither a crash nor a hang. damaged counts the mismatch records that
-// could not be read.
-func (t *trial) conclude(outcome *misstepv1.Outcome, damaged int) error {
+// conclude sets the kind and the reason of an outcome that is neither a crash nor a hang. lost is what could not be read of the
+// mismatch records.
+func (t *trial) conclude(outcome *misstepv1.Outcome, lost losses) error {
 	failure := outcome.GetApplicationFailure()
 	idle := t.idle(outcome.GetChecks())
 	switch {
@@ -99,9 +105,9 @@ func (t *trial) conclude(outcome *misstepv1.Outcome, damaged int) error {
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES
 		first := outcome.GetMismatches()[0]
 		outcome.Reason = fmt.Sprintf("%s: %s, %d times", first.GetCheck(), first.GetKind(), first.GetCount())
-	case unrecorded(outcome.GetChecks()) > 0:
+	case unrecorded(outcome.GetChecks()) > 0 && (lost.excess == "" || failure == nil):
 		return fmt.Errorf("read mismatch records: %d mismatches were counted but not recorded (%d damaged lines)",
-			unrecorded(outcome.GetChecks()), damaged)
+			unrecorded(outcome.GetChecks()), lost.damaged)
 	case failure != nil:
 		outcome.Kind = misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
 		outcome.Reason = failure.GetReason() + ": " + failure.GetMessage()

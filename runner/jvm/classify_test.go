@@ -45,9 +45,9 @@ func read(t *testing.T, text string) ([]*misstepv1.Mismatch, int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), fileRecords)
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	mismatches, damaged, err := readRecords(path)
+	records, err := readRecords(path)
 	require.NoError(t, err)
-	return mismatches, damaged
+	return records.Mismatches, records.Damaged
 }
 
 func TestEqualRecordsAreCountedTogether(t *testing.T) {
@@ -62,18 +62,21 @@ func TestEqualRecordsAreCountedTogether(t *testing.T) {
 
 func TestDamagedRecords(t *testing.T) {
 	good := record(t, "gst-asgct", "a.A", 0, 1)
-	mismatches, damaged := read(t, "{\"check\":\n"+good+"[]\n"+good+"{}\n\n"+good+`{"check":"gst-as`)
-	require.Equal(t, 3, damaged, "the torn last line is not counted")
+	mismatches, damaged := read(t, "{\"check\":\n"+good+"[]\n"+good+"{}\n\n{\"check\":\"gst-asgct\"}\n"+good+`{"check":"gst-as`)
+	require.Equal(t, 4, damaged, "the torn last line is counted apart")
 	require.Equal(t, uint64(3), mismatches[0].GetCount())
-	mismatches, damaged = read(t, good+`{"check":"`+strings.Repeat("x", maxRecordBytes)+"\"}\n"+good)
-	require.Equal(t, 1, damaged)
-	require.Len(t, mismatches, 1)
+	require.Equal(t, 1, ReadRecords(strings.NewReader(good+`{"check":"gst-as`)).Torn)
+	require.Zero(t, ReadRecords(strings.NewReader(good+strings.TrimSpace(good))).Torn, "a whole record without a line's end")
+	long := ReadRecords(strings.NewReader(good + `{"check":"` + strings.Repeat("x", maxRecordBytes) + "\"}\n" + good))
+	require.Equal(t, 1, long.TooLarge)
+	require.Len(t, long.Mismatches, 1)
+	require.Equal(t, uint64(2), long.Mismatches[0].GetCount(), "what comes after it is read")
+	require.NotEmpty(t, long.excess())
 	mismatches, _ = read(t, strings.Replace(good, "{", `{"field_of_a_newer_agent":1,`, 1))
 	require.Len(t, mismatches, 1)
-	mismatches, damaged, err := readRecords(filepath.Join(t.TempDir(), "absent"))
+	absent, err := readRecords(filepath.Join(t.TempDir(), "absent"))
 	require.NoError(t, err)
-	require.Empty(t, mismatches)
-	require.Zero(t, damaged)
+	require.Zero(t, absent)
 }
 
 func TestARecordOfTheDeepestStacksIsRead(t *testing.T) {

@@ -1,12 +1,14 @@
 package jvm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/triage"
 )
 
 // judge gives the verdicts of some of the checks. The agent judges while the JVM runs, and agentJudge reads what it wrote;
@@ -25,8 +27,24 @@ type judgement struct {
 	counts map[string]*misstepv1.CheckCount
 	// mismatches of the checks that write records, most frequent first.
 	mismatches []*misstepv1.Mismatch
-	// damaged counts the records that could not be read.
-	damaged int
+	// lost is what could not be read of the records.
+	lost losses
+}
+
+// bound drops the mismatches that a coordinator would refuse, and returns their number.
+func (j *judgement) bound(checks []*misstepv1.Check) int {
+	before := len(j.mismatches)
+	j.mismatches = slices.DeleteFunc(j.mismatches, func(m *misstepv1.Mismatch) bool {
+		asked := slices.ContainsFunc(checks, func(c *misstepv1.Check) bool { return c.GetName() == m.GetCheck() })
+		return !asked || triage.Bounded(m) != nil
+	})
+	return before - len(j.mismatches)
+}
+
+// losses are what could not be read of mismatch records.
+type losses struct {
+	damaged int    // records
+	excess  string // what was too much, in one line; "" if nothing was
 }
 
 // agentJudge gives the verdicts of the agent's checks, from its status file and its mismatch records.
@@ -42,7 +60,8 @@ func (j agentJudge) judge(_ context.Context, _ string, checks []*misstepv1.Check
 	for _, c := range checks {
 		out.counts[c.GetName()] = j.count(c.GetName())
 	}
-	out.mismatches, out.damaged, err = readRecords(j.path(dirAgent, fileRecords))
+	records, err := readRecords(j.path(dirAgent, fileRecords))
+	out.mismatches, out.lost = records.Mismatches, losses{records.Damaged + records.Torn, records.excess()}
 	return out, err
 }
 
@@ -52,7 +71,7 @@ func (t *trial) judges() []judge {
 }
 
 // judge collects the verdicts of all judges; the counts are in the order of the recipe's checks.
-func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, damaged int,
+func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mismatches []*misstepv1.Mismatch, lost losses,
 	err error,
 ) {
 	byName := map[string]*misstepv1.CheckCount{}
@@ -64,13 +83,18 @@ func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mism
 		}
 		verdicts, err := j.judge(ctx, t.folder.Path, own)
 		if err != nil {
-			return nil, nil, 0, fmt.Errorf("judge %s: %w", own[0].GetName(), err)
+			return nil, nil, losses{}, fmt.Errorf("judge %s: %w", own[0].GetName(), err)
 		}
 		for _, c := range own {
 			byName[c.GetName()] = verdicts.counts[c.GetName()]
 		}
+		if refused := verdicts.bound(own); refused > 0 {
+			lost.excess = cmp.Or(lost.excess,
+				fmt.Sprintf("%d mismatches are too large, or of checks that the recipe does not ask for", refused))
+		}
 		mismatches = append(mismatches, verdicts.mismatches...)
-		damaged += verdicts.damaged
+		lost.damaged += verdicts.lost.damaged
+		lost.excess = cmp.Or(lost.excess, verdicts.lost.excess)
 	}
 	for _, c := range t.recipe.GetChecks() {
 		count := byName[c.GetName()]
@@ -79,5 +103,5 @@ func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mism
 		}
 		counts = append(counts, count)
 	}
-	return counts, mismatches, damaged, nil
+	return counts, mismatches, lost, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ import (
 )
 
 // recorded judges a check of its own by what the JVM left in its working folder: each byte of the recording is a comparison, "x" a
-// mismatch.
+// mismatch, "y" one that no outcome may have, "z" one of another check.
 type recorded struct{ asked []string }
 
 func (*recorded) judges(check string) bool { return check == "recorded" }
@@ -30,14 +31,21 @@ func (r *recorded) judge(_ context.Context, folder string, checks []*misstepv1.C
 	count := &misstepv1.CheckCount{Check: "recorded", Total: uint64(len(data))}
 	out := judgement{counts: map[string]*misstepv1.CheckCount{"recorded": count}}
 	for _, b := range data {
-		if b == 'x' {
+		switch b {
+		case 'x':
 			count.Mismatch++
-		} else {
+		case 'y':
+			count.Mismatch++
+			out.mismatches = append(out.mismatches, &misstepv1.Mismatch{Check: "recorded", Kind: strings.Repeat("k", 1000)})
+		case 'z':
+			count.Mismatch++
+			out.mismatches = append(out.mismatches, &misstepv1.Mismatch{Check: "another", Kind: "missing"})
+		default:
 			count.Match++
 		}
 	}
-	if count.Mismatch > 0 {
-		out.mismatches = []*misstepv1.Mismatch{{Check: "recorded", Kind: "missing", Count: count.Mismatch}}
+	if n := count.Mismatch - uint64(len(out.mismatches)); n > 0 {
+		out.mismatches = append(out.mismatches, &misstepv1.Mismatch{Check: "recorded", Kind: "missing", Count: n})
 	}
 	return out, nil
 }
@@ -60,6 +68,18 @@ func TestAJudgeAfterTheTrial(t *testing.T) {
 		require.Equal(t, want.match, outcome.GetChecks()[0].GetMatch())
 		require.Equal(t, want.mismatch, outcome.GetChecks()[0].GetMismatch())
 		require.Len(t, outcome.GetMismatches(), int(min(1, want.mismatch)))
+	}
+}
+
+// What a coordinator would refuse is left out of an outcome, which says so; the rest is in it.
+func TestAJudgeThatFindsTooMuch(t *testing.T) {
+	for recording, kept := range map[string]int{"oyo": 0, "yxyo": 1, "z": 0} {
+		outcome, _, err := runRecorded(t, "printf '"+recording+"' >recording", "recorded")
+		require.NoError(t, err)
+		require.Len(t, outcome.GetMismatches(), kept)
+		failed := outcome.GetKind() == misstepv1.OutcomeKind_OUTCOME_KIND_APPLICATION_FAILURE
+		require.Equal(t, kept == 0, failed, outcome.GetReason())
+		require.Equal(t, "records", outcome.GetApplicationFailure().GetReason())
 	}
 }
 

@@ -7,7 +7,7 @@
 //   state.h                                                          all of these, as one object that is passed around
 //   publisher, events, evidence, edge_check, verdict_count           shared by the engines
 //   signals, adoption, turns, handler                                how a thread is made to walk its own stack
-//   tap_buffer, tap_file, tap                                        how other samplers' signals are noted
+//   tap_buffer, tap_file, tap_still, tap                             how other samplers' signals are noted, who stands
 //   entry_engine, sample_engine, bracket_engine, liveness_engine,
 //   tap_engine                                                       one for each kind of check (engine.h)
 //   sampler, judge                                                   the threads that run the engines

@@ -40,4 +40,16 @@ uint64_t ThreadCpuNanos(int32_t tid) {
   return clock_gettime(clock, &ts) == 0 ? Nanos(ts) : 0;
 }
 
+bool CpuTimeIsExact() {
+  constexpr uint64_t kExactNanos = 100'000;
+  for (int change = 0; change < 16; change++) {
+    const uint64_t before = OwnCpuNanos();
+    const uint64_t since = MonotonicNanos();
+    uint64_t now = before;
+    while (now == before && MonotonicNanos() - since < kNanosPerSecond / 10) now = OwnCpuNanos();
+    if (now - before - 1 < kExactNanos) return true;
+  }
+  return false;
+}
+
 }  // namespace misstep

@@ -13,12 +13,15 @@ void CheckEdgesOf(State& state, std::span<const Frame> frames, const Origin& ori
   EdgeCounts counts;
   const Verdict verdict = CheckEdges(frames, &counts);
   for (size_t i = 0; i < static_cast<size_t>(Explained::kCount); i++) {
-    if (counts.of[i] != 0) state.edges[i].fetch_add(counts.of[i], std::memory_order_relaxed);
+    if (counts.of[i] == 0) continue;
+    state.edges[i].fetch_add(counts.of[i], std::memory_order_relaxed);
+    Count(state.status, Check::kEdges, VerdictOn(static_cast<Explained>(i), 0), counts.of[i]);
   }
   if (verdict.outcome == Outcome::kMismatch) {
     Mismatch m;
     m.check = Check::kEdges;
     m.verdict = verdict;
+    m.count = counts.of[static_cast<size_t>(Explained::kNothing)];
     m.suspect = Named(origin.source, frames, origin.num_frames);
     // The stack as the bytecode has it, up to what it calls there, if anything.
     const std::span<const Frame> below = frames.last(verdict.divergence);
@@ -29,11 +32,7 @@ void CheckEdgesOf(State& state, std::span<const Frame> frames, const Origin& ori
     AddStack(state, &m, frames, {});
     Report(state, m);
   }
-  if (origin.walk != 0) {
-    CountWalk(state, Check::kEdges, verdict, origin.walk, origin.place.spot.pc);
-  } else {
-    Count(state.status, Check::kEdges, verdict);
-  }
+  if (origin.walk != 0) ShowVerdict(state, Check::kEdges, verdict, origin.walk, origin.place.spot.pc);
 }
 
 }  // namespace misstep

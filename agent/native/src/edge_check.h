@@ -19,7 +19,8 @@ struct Origin {
   Place place;
 };
 
-// Draws whether this trace is judged, and if so judges, counts and reports it. frames are resolved, top first.
+// Draws whether this trace is judged, and if so judges and counts each of its edges by itself, and reports it with the
+// lowest impossible one. frames are resolved, top first.
 void CheckEdgesOf(State& state, std::span<const Frame> frames, const Origin& origin, uint64_t* random);
 
 }  // namespace misstep

@@ -162,7 +162,11 @@ Verdict CheckEdges(std::span<const Frame> frames, EdgeCounts* counts) {
     weakest = explained;
     at = static_cast<uint32_t>(frames.size() - 1 - i);
   }
-  switch (weakest) {
+  return VerdictOn(weakest, at);
+}
+
+Verdict VerdictOn(Explained edge, uint32_t at) {
+  switch (edge) {
     case Explained::kUpcall:
       return Verdict::Tolerated(Rule::kVmUpcall);
     case Explained::kMethodHandle:

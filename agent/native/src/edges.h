@@ -39,9 +39,12 @@ struct EdgeCounts {
   uint32_t of[static_cast<size_t>(Explained::kCount)] = {};
 };
 
-// Judges a trace, top first. Divergence is the index from the bottom of the callee of the lowest impossible edge. A
-// trace is as good as its weakest edge. Adds to counts.
+// Judges a trace, top first. Divergence is the index from the bottom of the callee of the lowest impossible edge. The
+// result is that of the trace's weakest edge; counts, to which it adds, has those of all.
 Verdict CheckEdges(std::span<const Frame> frames, EdgeCounts* counts);
+
+// The verdict on an edge. at is the divergence of an impossible one.
+Verdict VerdictOn(Explained edge, uint32_t at);
 
 // The instruction that the frame is at, null if it cannot have a callee.
 const Site* SiteAt(const Frame& frame);

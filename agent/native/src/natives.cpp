@@ -7,9 +7,11 @@
 
 #include "agent.h"
 #include "callbacks.h"
+#include "clock.h"
 #include "instrumented.h"
 #include "publisher.h"
 #include "rules.h"
+#include "stack_names.h"
 
 namespace misstep {
 namespace {
@@ -118,6 +120,24 @@ JNIEXPORT void JNICALL Java_misstep_agent_Native_end(JNIEnv*, jclass) { misstep:
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_leaveAlone(JNIEnv* env, jclass, jobject thread) {
   misstep::LeaveAlone(env, thread);
+}
+
+JNIEXPORT jlongArray JNICALL Java_misstep_agent_Native_cpuNanos(JNIEnv* env, jclass, jobjectArray threads) {
+  static const bool exact = misstep::CpuTimeIsExact();
+  misstep::MaySafepoint();
+  std::vector<jlong> nanos(static_cast<size_t>(env->GetArrayLength(threads)));
+  for (size_t i = 0; exact && i < nanos.size(); i++) {
+    jobject thread = env->GetObjectArrayElement(threads, static_cast<jsize>(i));
+    if (agent->jvmti->GetThreadCpuTime(thread, &nanos[i]) != JVMTI_ERROR_NONE) nanos[i] = 0;
+    env->DeleteLocalRef(thread);
+  }
+  jlongArray all = env->NewLongArray(static_cast<jsize>(nanos.size()));
+  if (all != nullptr) env->SetLongArrayRegion(all, 0, static_cast<jsize>(nanos.size()), nanos.data());
+  return all;
+}
+
+JNIEXPORT jobjectArray JNICALL Java_misstep_agent_Native_stack(JNIEnv* env, jclass, jobject thread) {
+  return misstep::StackNames(agent->jvmti, env, thread);
 }
 
 JNIEXPORT void JNICALL Java_misstep_agent_Native_ready(JNIEnv*, jclass) { agent->Ready(); }

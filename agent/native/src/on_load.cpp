@@ -80,6 +80,9 @@ std::string AddCapabilities(const Agent& a) {
   if (a.jvmti->AddCapabilities(&capabilities) != JVMTI_ERROR_NONE) {
     return "this JVM refuses compiled method load events";
   }
+  capabilities = {};
+  capabilities.can_get_thread_cpu_time = 1;
+  a.jvmti->AddCapabilities(&capabilities);  // without it nothing is known to stand still
   if (!NeedsCode(a.options)) return "";
   capabilities = {};
   capabilities.can_get_bytecodes = 1;

@@ -180,7 +180,7 @@ std::string MismatchLine(const Mismatch& m, size_t* count_at) {
   }
   s.append(",\"count\":");
   *count_at = s.size();
-  s.append(PaddedCount(1)).append("}\n");
+  s.append(PaddedCount(m.count)).append("}\n");
   return s;
 }
 
@@ -243,7 +243,7 @@ std::string Recorder::Report(const Mismatch& m) {
   }
   const bool room = records_ < most_;
   if (like != written_.end() && !(every_ && room)) {
-    const std::string count = PaddedCount(++like->second.count);
+    const std::string count = PaddedCount(like->second.count += m.count);
     [[maybe_unused]] const ssize_t n =
         pwrite(fd_, count.data(), count.size(), static_cast<off_t>(like->second.count_at));
     return "";
@@ -267,7 +267,7 @@ std::string Recorder::Report(const Mismatch& m) {
     Moments& moments = moments_[boundary];
     moments = {moments.number + 1, key};
   }
-  written_[std::move(key)] = Written{size_ + count_at, 1};
+  written_[std::move(key)] = Written{size_ + count_at, m.count};
   records_++;
   size_ += line.size();
   return "";

@@ -45,6 +45,7 @@ struct NamedWord {
 struct Mismatch {
   Check check = Check::kGstAsgct;
   Verdict verdict;
+  uint64_t count = 1;  // of the mismatches that it stands for
   NamedTrace reference;
   NamedTrace suspect;
   Place place;

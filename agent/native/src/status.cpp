@@ -80,9 +80,9 @@ StatusFile* CreateStatus(const std::string& path, std::string* error) {
   return status;
 }
 
-void Count(StatusFile* status, Check check, const Verdict& verdict) {
+void Count(StatusFile* status, Check check, const Verdict& verdict, uint64_t times) {
   CheckStatus& c = status->checks[static_cast<int>(check)];
-  const auto add = [](std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); };
+  const auto add = [times](std::atomic<uint64_t>& counter) { counter.fetch_add(times, std::memory_order_relaxed); };
   add(c.total);
   switch (verdict.outcome) {
     case Outcome::kMatch:

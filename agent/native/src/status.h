@@ -66,7 +66,7 @@ struct StatusFile {
 // Maps path as a new flight record. On failure returns nullptr, with one line in *error.
 StatusFile* CreateStatus(const std::string& path, std::string* error);
 
-// Counts one verdict of a check.
-void Count(StatusFile* status, Check check, const Verdict& verdict);
+// Counts a verdict of a check that so many observations have.
+void Count(StatusFile* status, Check check, const Verdict& verdict, uint64_t times = 1);
 
 }  // namespace misstep

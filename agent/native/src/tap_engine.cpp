@@ -28,6 +28,8 @@ namespace {
 constexpr uint64_t kLookNanos = 2'000'000;            // between looks while a signal has no handler to tap
 constexpr uint64_t kSettledNanos = 10'000'000;        // between looks otherwise
 constexpr uint64_t kRoundNanos = 2'000'000;           // between two rounds
+constexpr uint64_t kStillNanos = 5'000'000;           // between two looks which threads stand
+constexpr uint64_t kStillEachNanos = 20'000;          // and at least this for each thread, so that it stays cheap
 constexpr uint64_t kHousekeepingNanos = 100'000'000;  // between clock records, and between looks for ended threads
 
 // The signal by which HotSpot suspends a thread, for JFR's execution sampler among others: SIGUSR2, unless this
@@ -61,7 +63,10 @@ bool Alive(int32_t tid) {
 
 }  // namespace
 
-TapEngine::TapEngine(State& state) : state_(state), records_(state.methods, state.code, &file_) {}
+TapEngine::TapEngine(State& state)
+    : state_(state),
+      records_(state.methods, state.code, &file_),
+      still_([this](const TapStill& still, std::span<const uint32_t> entries) { records_.AddStill(still, entries); }) {}
 
 std::string TapEngine::Open() {
   const Options& o = state_.options;
@@ -117,6 +122,7 @@ void TapEngine::Run() {
   StayOutside();
   uint64_t next_look_nanos = 0;
   uint64_t next_housekeeping_nanos = 0;
+  uint64_t next_still_nanos = CpuTimeIsExact() ? 0 : UINT64_MAX;
   while (!stop_.load(std::memory_order_acquire)) {
     Assert(1, [&] { return Detached(state_.vm); });
     const uint64_t now_nanos = MonotonicNanos();
@@ -125,6 +131,10 @@ void TapEngine::Run() {
       file_.Clock();
       buffers_.Free(Alive);
       next_housekeeping_nanos = now_nanos + kHousekeepingNanos;
+    }
+    if (now_nanos >= next_still_nanos) {
+      still_.Look(state_.threads);
+      next_still_nanos = now_nanos + std::max(kStillNanos, kStillEachNanos * state_.threads.size());
     }
     Drain(false);
     SleepUntil(now_nanos + kRoundNanos);
@@ -150,6 +160,7 @@ void TapEngine::Stop() {
   Taps::Stop();
   SleepUntil(MonotonicNanos() + kRoundNanos);  // handlers that are under way
   file_.Clock();
+  still_.End();
   Drain(true);
   file_.header()->flags.fetch_or(MISSTEP_TAP_FLAG_ENDED);
   started_ = false;

@@ -11,6 +11,7 @@
 #include "tap_buffer.h"
 #include "tap_file.h"
 #include "tap_record.h"
+#include "tap_still.h"
 
 namespace misstep {
 
@@ -36,6 +37,7 @@ class TapEngine final : public Engine {
   TapBuffers buffers_;
   TapFile file_;
   TapRecords records_;
+  StillThreads still_;
   struct {
     std::map<int, int32_t> timers;  // that sent the signal at the last look, with their threads
     bool withdrawn = false;

@@ -98,6 +98,16 @@ void TapFile::Clock() {
   Put(best);
 }
 
+void TapFile::Still(const TapStill& still, std::span<const uint32_t> entries) {
+  static_assert(sizeof(TapStill) + 8 == MISSTEP_TAP_STILL_SIZE);
+  const size_t padded = (entries.size() + 1) / 2 * 2;
+  Put(static_cast<uint32_t>(MISSTEP_TAP_STILL_SIZE + padded * sizeof(uint32_t)));
+  Put(uint32_t{MISSTEP_TAP_STILL});
+  Put(still);
+  for (const uint32_t entry : entries) Put(entry);
+  if (padded != entries.size()) Put(uint32_t{0});
+}
+
 void TapFile::Handler(uint32_t signal, uint32_t generation, uint64_t address, uint64_t sa_flags) {
   Put(uint32_t{MISSTEP_TAP_HANDLER_SIZE});
   Put(uint32_t{MISSTEP_TAP_HANDLER});

@@ -26,6 +26,18 @@ struct TapHeader {
   uint8_t reserved[MISSTEP_TAP_HEADER - 84];
 };
 
+// A time that a thread stood: a record of abi.h without size, kind and entries.
+struct TapStill {
+  uint32_t tid = 0;
+  uint32_t flags = 0;
+  uint32_t entries = 0;
+  uint32_t depth = 0;
+  uint64_t since_nanos = 0;
+  uint64_t until_nanos = 0;
+  uint64_t since_ticks = 0;
+  uint64_t until_ticks = 0;
+};
+
 // The counter that JFR takes its times from on x86, where the processor's is invariant. 0 on machines without one.
 // Async-signal-safe.
 uint64_t Ticks();
@@ -41,6 +53,7 @@ class TapFile {
   void Call(std::span<const uint8_t> record);
   void Name(uint32_t id, std::string_view text);
   void Clock();
+  void Still(const TapStill& still, std::span<const uint32_t> entries);
   void Handler(uint32_t signal, uint32_t generation, uint64_t address, uint64_t sa_flags);
   // Writes what was appended. From the first time on that this has no room or fails, calls are lost: what follows would
   // lack names that are lost, too.

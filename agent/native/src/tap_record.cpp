@@ -94,6 +94,11 @@ void TapRecords::Add(std::span<const uint8_t> call, uint64_t now_nanos) {
   waiting_.push_back(std::move(fresh));
 }
 
+void TapRecords::AddStill(const TapStill& still, std::span<const uint32_t> entries) {
+  NameEntries(entries);
+  file_->Still(still, entries);
+}
+
 void TapRecords::Settle(uint64_t now_nanos, bool end) {
   while (!waiting_.empty() && (end || waiting_.front().since_nanos + kWaitNanos <= now_nanos)) {
     TapCall* call = CallOf(&waiting_.front().words);

@@ -29,6 +29,8 @@ class TapRecords {
   // Appends a call, a record of a ring, to the file. One that shows code or a method that the JVM has not announced yet
   // waits.
   void Add(std::span<const uint8_t> call, uint64_t now_nanos);
+  // Appends a time that a thread stood.
+  void AddStill(const TapStill& still, std::span<const uint32_t> entries);
   // Appends the calls that have waited long enough; at the end all.
   void Settle(uint64_t now_nanos, bool end);
 

@@ -323,6 +323,20 @@ TEST(Edges, NativeCallerFiresAndHidesNoFaultElsewhere) {
   EXPECT_EQ(Check({top, native, p.Frame("Main.main()V", 1)}).kind, Kind::kImpossibleEdge);
 }
 
+TEST(Edges, EachEdgeOfATraceHasItsOwnVerdict) {
+  Shapes p;
+  EdgeCounts counts;
+  const std::vector<Frame> frames = {p.Frame("Shape.area()I", 0), p.Frame("Natives.call()V", -3),
+                                     p.Frame("Main.main()V", 1)};
+  CheckEdges(frames, &counts);
+  EXPECT_EQ(counts.of[static_cast<size_t>(Explained::kNativeCaller)], 1U);
+  EXPECT_EQ(counts.of[static_cast<size_t>(Explained::kNothing)], 1U);
+  EXPECT_EQ(VerdictOn(Explained::kCall, 0).outcome, Outcome::kMatch);
+  EXPECT_EQ(VerdictOn(Explained::kNativeCaller, 0).rule, Rule::kNativeCaller);
+  EXPECT_EQ(VerdictOn(Explained::kUnknown, 0).reason, Reason::kUnknownMethod);
+  EXPECT_EQ(VerdictOn(Explained::kNothing, 4).divergence, 4U);
+}
+
 TEST(Edges, RetransformedFiresAndHidesNoFaultElsewhere) {
   Shapes p;
   p.table_.Redefine("Main");

@@ -29,6 +29,9 @@ TEST(Status, VerdictsAddUp) {
   for (int r = 1; r < static_cast<int>(Reason::kCount); r++)
     Count(s, Check::kGstAsgct, Verdict::Void(static_cast<Reason>(r)));
   for (int code = 0; code >= -20; code--) Count(s, Check::kGstAsgct, Verdict::Unwalkable(code));
+  const uint64_t before = s->checks[0].match;
+  Count(s, Check::kGstAsgct, Verdict::Match(), 7);
+  EXPECT_EQ(s->checks[0].match, before + 7);
   EXPECT_EQ(s->checks[0].total, Sum(s->checks[0]));
   EXPECT_EQ(s->checks[1].total, 0u);
   EXPECT_STREQ(s->checks[2].name, "asgct-shadow");

@@ -35,11 +35,16 @@ const unheard = 25 * time.Second
 // connectTime bounds an attempt to connect, unless the URL or the environment does.
 const connectTime = 5 * time.Second
 
+// maxMessage bounds a message of the server, such as a row, in bytes. Somebody in the server's place, before anybody has proved who
+// it is, could otherwise have gibibytes taken. Rows have 32 MiB at most, as calls have.
+const maxMessage = 256 << 20
+
 func configure(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("expected postgres://USER@HOST:PORT/DATABASE: %w", err)
 	}
+	config.MaxProtocolMessageBodyLen = maxMessage
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTime
 	}

@@ -1494,7 +1494,8 @@ func (x *HungThread) GetVirtual() bool {
 // ApplicationFailure is a failure of the workload itself.
 type ApplicationFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// reason: "validation", "exception", "exit-code", "memory", "output", "disk", "time", "start".
+	// reason: "validation", "exception", "exit-code", "memory", "output", "disk", "processes", "records" (more mismatch
+	// records than are read, or larger ones), "time", "start".
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// message in one line.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

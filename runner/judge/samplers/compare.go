@@ -89,6 +89,24 @@ func stood(sample, held stack) (kind string, divergence int) {
 	if n == len(held) {
 		return "", 0
 	}
+	return difference(sample, held, n)
+}
+
+// equal compares two stacks of a thread that did not run in between.
+func equal(sample, other stack) (kind string, divergence int) {
+	n := agreement(sample, other)
+	switch {
+	case n == len(sample) && n == len(other):
+		return "", 0
+	case n == len(other):
+		return kindExtra, n
+	}
+	return difference(sample, other, n)
+}
+
+// difference names the kind of the difference between a sample and a stack that is not a part of it; they agree in n frames from
+// the bottom.
+func difference(sample, held stack, n int) (kind string, divergence int) {
 	if n == len(sample) {
 		return kindMissing, n
 	}

@@ -3,7 +3,8 @@
 //
 // A sample of one sampler is compared with what the samples of another before and after it have in common from the bottom. That is
 // weak where stacks move: a thread may leave a method and come back between two samples. It is exact where a workload says which
-// stack stood on which thread from when to when: then each sample has that stack below what moved.
+// stack stood on which thread from when to when: then each sample has that stack below what moved; and where a thread did not run,
+// by its CPU time: then all samples have one stack.
 package samplers
 
 import (
@@ -23,12 +24,16 @@ const (
 	JFRNative
 	AsyncProfiler
 	AllStackTraces
+	// GetStackTrace is JVMTI's, asked for threads that do not run.
+	GetStackTrace
 	samplerCount
 )
 
 // String is the sampler's name, which is also the source of its traces in mismatches.
 func (s Sampler) String() string {
-	return [samplerCount]string{"jfr-cpu-time", "jfr-execution", "jfr-native", "async-profiler", "all-stack-traces"}[s]
+	return [samplerCount]string{
+		"jfr-cpu-time", "jfr-execution", "jfr-native", "async-profiler", "all-stack-traces", "get-stack-trace",
+	}[s]
 }
 
 // Options of a judge.
@@ -74,6 +79,10 @@ type sample struct {
 	thread     uint32
 	kept
 	sampler Sampler
+	// stood says that the thread did not run from the round before to the end of this one, or since it if it is GetStackTrace's.
+	stood bool
+	// stand numbers the times in which the thread stood (lanes.number), 0 outside.
+	stand int32
 }
 
 // kept is a stack's number, and why it cannot be judged.
@@ -158,8 +167,12 @@ func (j *Judge) samplerOf(event string) (Sampler, bool) {
 	return 0, false
 }
 
-// Round takes the stack traces of one call of Thread.getAllStackTraces().
+// Round takes the stack traces of one call of Thread.getAllStackTraces(), or of one of GetStackTrace.
 func (j *Judge) Round(r agent.StackRound) error {
+	by := AllStackTraces
+	if r.Again {
+		by = GetStackTrace
+	}
 	for _, s := range r.Stacks {
 		number, k := j.thread(s.Thread.Java, 0, s.Thread.Name), kept{state: absent}
 		if len(s.Frames) > 0 {
@@ -170,7 +183,7 @@ func (j *Judge) Round(r agent.StackRound) error {
 			}
 			k = last.kept
 		}
-		j.add(sample{begin: r.Begin, end: r.End, thread: number, kept: k, sampler: AllStackTraces})
+		j.add(sample{begin: r.Begin, end: r.End, thread: number, kept: k, sampler: by, stood: s.Stood})
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package samplers
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"misstep/agent"
@@ -40,16 +41,24 @@ func newStacks() *stacks {
 }
 
 func (s *stacks) location(class, method string, line int32) location {
-	name := methodName{class, method}
+	name := methodName{withoutNumber(class), method}
 	number, known := s.byName[name]
 	if !known {
 		number = uint32(len(s.names))
 		// Not parts of larger strings: a chunk's may be large.
-		name = methodName{strings.Clone(class), strings.Clone(method)}
+		name = methodName{strings.Clone(name.class), strings.Clone(method)}
 		s.names = append(s.names, name)
 		s.byName[name] = number
 	}
 	return location{number, max(line, 0)}
+}
+
+// withoutNumber returns the name of a hidden class without the number at its end, which each sampler writes in its own way.
+func withoutNumber(class string) string {
+	if at := strings.LastIndex(class, "0x"); at > 1 && strings.ContainsRune("/+.", rune(class[at-1])) {
+		return class[:at-1]
+	}
+	return class
 }
 
 // keep returns the number of a stack that is not empty; it has none when there is no room left.
@@ -115,18 +124,28 @@ func (s *stacks) traced(from []agent.StackFrame) stack {
 	return frames
 }
 
-// hidden are methods of java.base with the annotation Hidden (JDK 17 to 25, sources), besides the classes in leftOut.
-var hidden = map[methodName]bool{
-	{"java.lang.Thread", "runWith"}:                                        true,
-	{"java.lang.ScopedValue$Carrier", "runWith"}:                           true,
-	{"java.lang.VirtualThread$VThreadContinuation$1", "run"}:               true,
-	{"java.lang.VirtualThread", "yieldContinuation"}:                       true,
-	{"jdk.internal.reflect.DirectConstructorHandleAccessor", "invokeImpl"}: true,
-	{"jdk.internal.reflect.DirectMethodHandleAccessor", "invokeImpl"}:      true,
-	{"jdk.internal.vm.Continuation", "enter"}:                              true,
-	{"jdk.internal.vm.Continuation", "enter0"}:                             true,
-	{"jdk.internal.vm.Continuation", "yield"}:                              true,
-	{"jdk.internal.vm.Continuation", "yield0"}:                             true,
+// hidden are methods of java.base with the annotation Hidden (JDK 11 to 28, class files) by class, besides those of leftOut.
+var hidden = map[string][]string{
+	"java.lang.ScopedValue$Carrier":                        {"runWith"},
+	"java.lang.Thread":                                     {"runWith"},
+	"java.lang.VirtualThread":                              {"postPinnedEvent", "yieldContinuation"},
+	"java.lang.VirtualThread$VThreadContinuation$1":        {"run"},
+	"java.lang.invoke.Invokers":                            {"checkVarHandleGenericType"},
+	"java.lang.invoke.MethodHandleImpl$CountingWrapper":    {"getTarget", "maybeStopCounting"},
+	"java.lang.invoke.VarForm":                             {"getMemberName"},
+	"java.lang.invoke.MethodHandleImpl":                    methodHandleImpl,
+	"java.security.AccessController":                       accessController,
+	"jdk.internal.reflect.CsMethodAccessorAdapter":         {"invoke"},
+	"jdk.internal.reflect.DirectConstructorHandleAccessor": {"invokeImpl"},
+	"jdk.internal.reflect.DirectMethodHandleAccessor":      {"invokeImpl"},
+	"jdk.internal.vm.Continuation":                         {"enter", "enter0", "yield", "yield0"},
+}
+
+var accessController = []string{"ensureMaterializedForStackWalk", "executePrivileged", "wrapException"}
+
+var methodHandleImpl = []string{
+	"guardWithCatch", "isCompileConstant", "loop", "prepend", "profileBoolean", "selectAlternative", "synchronize", "tableSwitch",
+	"tryFinally",
 }
 
 // leftOut reports whether some samplers show a method and others do not. A Throwable leaves hidden frames out, and
@@ -136,5 +155,5 @@ func leftOut(class, method string) bool {
 	return class == "java.lang.MisstepShadow" ||
 		strings.Contains(class, "$$Lambda") || strings.HasPrefix(class, "java.lang.invoke.LambdaForm$") ||
 		strings.HasPrefix(class, "java.lang.invoke.") && strings.HasSuffix(class, "$Holder") ||
-		hidden[methodName{class, method}]
+		class == "java.lang.invoke.VarHandleGuards" || slices.Contains(hidden[class], method)
 }

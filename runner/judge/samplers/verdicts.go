@@ -16,6 +16,9 @@ const held = "held"
 type Figures struct {
 	// Held samples were compared with a stack that stood. Of them Wrong differ, and Edge are tolerated near its begin or end.
 	Held, Wrong, Edge uint64
+	// Stood samples were compared with another sampler's walk of a thread that did not run in between, or differ from their own
+	// sampler's. Of them Unequal differ.
+	Stood, Unequal uint64
 	// Neighbours were compared with another sampler's samples before and after. Of them Strict do not contain all that these have
 	// in common, Tiny have at most a tenth of it, Apart nothing.
 	Neighbours, Strict, Tiny, Apart uint64
@@ -62,6 +65,7 @@ func (j *Judge) lanes() []lanes {
 		for by := range all[i] {
 			slices.SortStableFunc(all[i][by], func(a, b sample) int { return cmp.Compare(a.begin, b.begin) })
 		}
+		all[i].number()
 	}
 	return all
 }
@@ -70,7 +74,7 @@ func (j *Judge) lanes() []lanes {
 type finding struct {
 	sampler                     Sampler
 	rule, reason, kind          string
-	standing, neighbours        bool
+	standing, stood, neighbours bool
 	worst                       relation
 	reference, suspect          *misstepv1.Trace
 	divergence                  int
@@ -87,22 +91,14 @@ var reasons = map[stackState]string{
 
 func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
 	f := finding{sampler: s.sampler, thread: j.threads[s.thread].name, tid: j.threads[s.thread].os, sequence: sequence}
+	if j.judgeHeld(&f, s) || j.judgeStood(&f, s, int(sequence), beside) {
+		return f
+	}
 	if s.state != usable {
 		f.reason = reasons[s.state]
 		return f
 	}
 	frames := j.stacks.all[s.stack]
-	if standing, nearEdge, ok := j.standing(j.threads[s.thread].java, s.begin, s.end); ok {
-		f.standing = true
-		f.kind, f.divergence = stood(frames, standing)
-		switch {
-		case f.kind != "" && nearEdge && f.divergence > 0:
-			f.kind, f.rule = "", ruleSpanEdge
-		case f.kind != "":
-			j.exhibit(&f, frames, standing, held)
-		}
-		return f
-	}
 	f.reason = voidNoNeighbour
 	for by := range beside {
 		if Sampler(by) == s.sampler {
@@ -136,6 +132,24 @@ func (j *Judge) judge(s sample, sequence uint64, beside *lanes) finding {
 		f.kind, f.rule = "", ruleAnotherEntry
 	}
 	return f
+}
+
+// judgeHeld judges a sample by the stack that the workload says to have stood; false if there is none.
+func (j *Judge) judgeHeld(f *finding, s sample) bool {
+	standing, nearEdge, ok := j.standing(j.threads[s.thread].java, s.begin, s.end)
+	if !ok || s.state != usable {
+		return false
+	}
+	frames := j.stacks.all[s.stack]
+	f.standing = true
+	f.kind, f.divergence = stood(frames, standing)
+	switch {
+	case f.kind != "" && nearEdge && f.divergence > 0:
+		f.kind, f.rule = "", ruleSpanEdge
+	case f.kind != "":
+		j.exhibit(f, frames, standing, held)
+	}
+	return true
 }
 
 // enters reports whether Thread.getAllStackTraces() saw, too, that the bottom of the thread's stack is the sample's: native code
@@ -214,6 +228,11 @@ func (c *counting) add(f finding) {
 		}
 		if f.rule != "" {
 			figures.Edge++
+		}
+	case f.stood:
+		figures.Stood++
+		if f.kind != "" {
+			figures.Unequal++
 		}
 	case f.neighbours:
 		figures.Neighbours++

@@ -4,6 +4,7 @@ import (
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
+	"misstep/runner/judge/tapped"
 	"misstep/runner/recording"
 )
 
@@ -39,7 +40,7 @@ func (j *Judge) Instants(use func(Instant)) {
 	w := walks{Judge: &asking, roots: known, named: map[uint32]*recording.Method{}}
 	taken := map[*agent.TapCall]bool{}
 	for i, s := range samples {
-		if s.call == nil || !s.call.Shadow {
+		if s.call == nil || !s.call.Shadow || s.stand {
 			continue
 		}
 		taken[s.call] = true
@@ -94,7 +95,7 @@ func (w walks) judge(c *agent.TapCall) *Finding {
 	for _, f := range c.Frames {
 		stack.Frames = append(stack.Frames, recording.Frame{Method: w.method(f.Method), BCI: f.BCI, Kind: kindOf(c)})
 	}
-	s := w.sample(&recording.Event{Stack: stack}, c)
+	s := w.sample(&recording.Event{Stack: stack}, tapped.Found{Call: c})
 	if s.sample == nil {
 		return &Finding{Void: s.void, Unwalkable: s.unwalkable}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"misstep/agent"
 	"misstep/recipe"
+	"misstep/runner/judge/tapped"
 	"misstep/runner/recording"
 )
 
@@ -204,7 +205,7 @@ func TestFramesOfOneKind(t *testing.T) {
 		for feature, one := range want {
 			j := New(Input{Tap: &agent.Tap{}, Source: source, Walker: "vm", Feature: feature})
 			event := &recording.Event{Stack: &recording.Stack{Frames: []recording.Frame{{Method: &recording.Method{Name: "a"}}}}}
-			s := j.sample(event, &agent.TapCall{Shadow: true})
+			s := j.sample(event, tapped.Found{Call: &agent.TapCall{Shadow: true}})
 			require.NotNil(t, s.sample)
 			require.Equal(t, one, s.oneKind, "%s %d", source, feature)
 		}

@@ -119,5 +119,7 @@ func (j *Judge) samplerOf(e *tapped.Event) string {
 type judged struct {
 	*sample
 	call *agent.TapCall
+	// stand says that the call is none of a handler (tapped.Found).
+	stand bool
 	verdict
 }

@@ -1,7 +1,7 @@
 package shadow
 
 import (
-	"misstep/agent"
+	"misstep/runner/judge/tapped"
 	"misstep/runner/recording"
 )
 
@@ -17,15 +17,16 @@ func (j *Judge) samples() []judged {
 		case matched[i].Call == nil:
 			out[i] = judged{verdict: verdict{void: matched[i].Why}}
 		default:
-			out[i] = j.sample(e.Event, matched[i].Call)
+			out[i] = j.sample(e.Event, matched[i])
 		}
 	}
 	return out
 }
 
 // sample prepares the comparison of an event with the shadow of its call.
-func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
-	stop := func(v verdict) judged { return judged{call: c, verdict: v} }
+func (j *Judge) sample(e *recording.Event, from tapped.Found) judged {
+	c := from.Call
+	stop := func(v verdict) judged { return judged{call: c, stand: from.Stand, verdict: v} }
 	switch {
 	case !c.Shadow && !j.strangers[c.TID]:
 		return stop(verdict{void: voidShadow})
@@ -41,7 +42,8 @@ func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 		cut: e.Stack.Truncated || e.Stack.Cut, carrier: c.Carrier, kinds: j.in.Source == JFR || walksVM(j.in.Walker),
 		oneKind: j.in.Source == JFR && j.in.Feature < inlinedKind,
 		// A CPU-time sample says whether its top is the safepoint's; an execution sample does not.
-		later:  j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False,
+		// One of a thread that stood is of no later safepoint.
+		later:  j.in.Source == JFR && j.in.Feature >= cooperative && e.Biased != recording.False && !from.Stand,
 		biased: e.Biased == recording.True, state: c.TopState, code: j.in.Tap.Methods[c.Compiled],
 	}
 	if !c.Shadow {
@@ -55,7 +57,7 @@ func (j *Judge) sample(e *recording.Event, c *agent.TapCall) judged {
 		s.shadow = append(s.shadow, k)
 	}
 	s.stack = j.javaFrames(e.Stack)
-	return judged{sample: s, call: c}
+	return judged{sample: s, call: c, stand: from.Stand}
 }
 
 // javaFrames returns the frames of methods, outermost first.

@@ -47,10 +47,12 @@ const (
 	NoClock   = "clock"
 )
 
-// Found is an event's call, or why there is none.
+// Found is an event's call, or why there is none. Where no signal took the event but its thread did Stand, the call is none of a
+// handler: it has the shadow that the thread had all the time.
 type Found struct {
-	Call *agent.TapCall
-	Why  string
+	Call  *agent.TapCall
+	Why   string
+	Stand bool
 }
 
 // match finds for each event the call of its thread during which it was taken: its time, with the offset added, lies in the call's

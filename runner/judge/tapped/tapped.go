@@ -88,10 +88,13 @@ const (
 // Match returns for each of Events its call, or why it has none.
 func (s *Samples) Match() []Found {
 	k, offset, share := s.clock()
-	out := match(s.calls, s.Events, k, offset)
+	out, stills := match(s.calls, s.Events, k, offset), stillsOf(s.tap)
 	for i, f := range out {
-		if f.Call != nil && share < leastShare {
+		switch {
+		case f.Call != nil && share < leastShare:
 			out[i] = Found{Why: NoClock}
+		case s.Events[i].signal == 0 && share >= leastShare:
+			out[i] = standing(stills, k, s.Events[i], offset)
 		}
 	}
 	return out

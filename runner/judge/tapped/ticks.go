@@ -25,6 +25,7 @@ func instant(c *recording.Chunk, startNanos int64) int64 {
 // clock is one of the tap's clocks.
 type clock struct {
 	begin, end func(*agent.TapCall) int64
+	still      func(*agent.TapStill) (since, until int64)
 	at         func(agent.TapClock) int64
 }
 
@@ -32,11 +33,13 @@ var (
 	counter = clock{
 		func(c *agent.TapCall) int64 { return int64(c.BeginTicks) },
 		func(c *agent.TapCall) int64 { return int64(c.EndTicks) },
+		func(s *agent.TapStill) (since, until int64) { return int64(s.SinceTicks), int64(s.UntilTicks) },
 		func(c agent.TapClock) int64 { return int64(c.Ticks) },
 	}
 	monotonic = clock{
 		func(c *agent.TapCall) int64 { return int64(c.BeginNanos) },
 		func(c *agent.TapCall) int64 { return int64(c.EndNanos) },
+		func(s *agent.TapStill) (since, until int64) { return int64(s.SinceNanos), int64(s.UntilNanos) },
 		func(c agent.TapClock) int64 { return int64(c.MonotonicNanos) },
 	}
 )

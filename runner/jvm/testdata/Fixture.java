@@ -63,6 +63,22 @@ public class Fixture {
           byte[] block = new byte[1 << 20];
           while (true) out.write(block);
         }
+      case "nest": // folders in folders, which take next to no space
+        File folder = new File("nest");
+        for (int i = 0; i < 300; i++) {
+          if (!folder.mkdir()) throw new java.io.IOException(folder + " is not made");
+          folder = new File(folder, "d");
+        }
+        loop();
+        break;
+      case "files": // files without content
+        for (int i = 0; i < 150_000; i++) new File("file" + i).createNewFile();
+        loop();
+        break;
+      case "processes":
+        for (int i = 0; i < 400; i++) new ProcessBuilder("sleep", "1000").start();
+        loop();
+        break;
       case "fork":
         new ProcessBuilder("sh", "-c", "setsid sleep 1000 & sleep 1000 & exit 0")
             .inheritIO()

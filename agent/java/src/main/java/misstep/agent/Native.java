@@ -74,6 +74,22 @@ final class Native {
    */
   static native void leaveAlone(Thread thread);
 
+  /**
+   * The CPU time of threads, as exact as the kernel's scheduler counts it: one that is the same at
+   * two times has not run in between.
+   *
+   * @return nanoseconds for each thread, 0 where they are not known, or not exact on this machine
+   */
+  static native long[] cpuNanos(Thread[] threads);
+
+  /**
+   * The frames of a thread by JVMTI's GetStackTrace: for each, innermost first, the class's binary
+   * name and the method's.
+   *
+   * @return null where the JVM does not give them
+   */
+  static native String[] stack(Thread thread);
+
   /** Reports that classes loaded from now on are instrumented: checks and sampling may start. */
   static native void ready();
 }

@@ -10,7 +10,7 @@ final class StackFile {
   /** The most bytes that a file has. */
   static final int MOST = 256 << 20;
 
-  private static final String MAGIC = "MISSSTK1";
+  private static final String MAGIC = "MISSSTK2";
 
   private final FileOutputStream file;
   private final ByteArrayOutputStream pending = new ByteArrayOutputStream(1 << 16);

@@ -12,6 +12,9 @@ import java.util.concurrent.locks.LockSupport;
  * The JVM walks all stacks at one safepoint, so that a trace is the thread's of an instant between
  * the two times of its round.
  *
+ * <p>A thread whose CPU time is the same after two rounds has not run in between: its stack was
+ * one. Once that is so, the JVM is asked for it a second time, by JVMTI, whose walk is another one.
+ *
  * <p>A round that takes longer than the interval is followed by the next one at once; those that it
  * missed are not made up for. Virtual threads are not among the threads.
  */
@@ -25,6 +28,9 @@ final class StackSampler extends Thread {
   private static final int MOST_FRAMES = 1 << 20;
   private static final int MOST_THREADS = 1 << 16;
 
+  /** Threads that are asked for a second time, in a round: a bound to what it costs. */
+  private static final int MOST_ASKED = 8;
+
   private final long interval;
   private final StackFile file;
   private final Map<StackTraceElement, Integer> frames = new HashMap<>();
@@ -37,9 +43,19 @@ final class StackSampler extends Thread {
     final int number;
     StackTraceElement[] last = new StackTraceElement[0];
     int round;
+    long cpuNanos;
+    boolean stood;
+    boolean asked;
 
     Known(int number) {
       this.number = number;
+    }
+
+    /** Takes the CPU time after a round. */
+    void ran(long cpuNanos) {
+      stood = cpuNanos > 0 && cpuNanos == this.cpuNanos;
+      asked = asked && stood;
+      this.cpuNanos = cpuNanos;
     }
   }
 
@@ -81,16 +97,64 @@ final class StackSampler extends Thread {
     for (Map.Entry<Thread, StackTraceElement[]> e : all.entrySet()) {
       define(e.getKey(), e.getValue());
     }
+    Thread[] sampled = all.keySet().toArray(new Thread[0]);
+    final long[] cpuNanos = Native.cpuNanos(sampled);
+    for (int i = 0; i < sampled.length; i++) {
+      threads.get(sampled[i]).ran(cpuNanos[i]);
+    }
     file.number(begin).number(end - begin).number(all.size());
     for (Map.Entry<Thread, StackTraceElement[]> e : all.entrySet()) {
       write(threads.get(e.getKey()), e.getValue());
     }
-    boolean room = file.record('R');
+    boolean room = file.record('R') && askAgain(sampled);
     if (threads.size() > 2 * all.size()) {
       threads.values().removeIf(known -> known.round != round);
     }
     file.flush();
     return room && frames.size() < MOST_FRAMES && seen < MOST_THREADS;
+  }
+
+  /** Asks for the stacks of some threads that stand and were not asked for since they do. */
+  private boolean askAgain(Thread[] sampled) throws IOException {
+    boolean room = true;
+    int left = MOST_ASKED;
+    for (int i = 0; i < sampled.length && left > 0; i++) {
+      Known known = threads.get(sampled[i]);
+      if (known.stood && !known.asked) {
+        left--;
+        known.asked = true;
+        room = room && ask(sampled[i], known);
+      }
+    }
+    return room;
+  }
+
+  /** Writes a thread's stack by JVMTI, unless the thread has run meanwhile. */
+  private boolean ask(Thread thread, Known known) throws IOException {
+    final long begin = file.now();
+    String[] names = Native.stack(thread);
+    final long end = file.now();
+    if (names == null || Native.cpuNanos(new Thread[] {thread})[0] != known.cpuNanos) {
+      return true;
+    }
+    StackTraceElement[] trace = new StackTraceElement[names.length / 2];
+    for (int i = 0; i < trace.length; i++) {
+      trace[i] = new StackTraceElement(names[2 * i], names[2 * i + 1], null, -1);
+      define(trace[i]);
+    }
+    file.number(begin).number(end - begin).number(known.number).number(trace.length);
+    for (StackTraceElement f : trace) {
+      file.number(frames.get(f));
+    }
+    return file.record('G');
+  }
+
+  private void define(StackTraceElement f) throws IOException {
+    if (!frames.containsKey(f)) {
+      frames.put(f, frames.size() + 1);
+      file.text(f.getClassName()).text(f.getMethodName());
+      file.number(Math.max(f.getLineNumber(), 0)).record('F');
+    }
   }
 
   /** Writes what the trace refers to and the file has not yet. */
@@ -106,19 +170,16 @@ final class StackSampler extends Thread {
       return;
     }
     for (StackTraceElement f : trace) {
-      if (!frames.containsKey(f)) {
-        frames.put(f, frames.size() + 1);
-        file.text(f.getClassName()).text(f.getMethodName());
-        file.number(Math.max(f.getLineNumber(), 0)).record('F');
-      }
+      define(f);
     }
   }
 
   /**
-   * Writes the thread's number, and its trace as the number of frames + 1, or 0 for the last one.
+   * Writes twice the thread's number, 1 more if it has not run since the round before, and its
+   * trace as the number of frames + 1, or 0 for the last one.
    */
   private void write(Known known, StackTraceElement[] trace) {
-    file.number(known.number);
+    file.number(2L * known.number + (known.stood ? 1 : 0));
     if (Arrays.equals(known.last, trace)) {
       file.number(0);
       return;

@@ -1,4 +1,4 @@
-package coordinator
+package triage
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func gapped(before ...uint32) *misstepv1.Trace {
 
 func TestTooDeep(t *testing.T) {
 	deep := gapped(1)
-	deep.LeftOut[0].Frames = maxFrames - 2
+	deep.LeftOut[0].Frames = MaxFrames - 2
 	empty := gapped(1)
 	empty.LeftOut[0].Frames = 0
 	for what, c := range map[string]struct {
