@@ -20,7 +20,7 @@ import (
 // someToken is one that no key signed.
 const someToken = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.e30.AAAA"
 
-// What a provider, or whatever answers in its place, costs a coordinator is bounded, and so is what callers are told of it.
+// What a provider, or whatever answers in its place, costs a coordinator is bounded, and so is what callers are shown of it.
 func TestProvidersThatAnswerWithoutEnd(t *testing.T) {
 	blank := strings.Repeat(" ", 64<<10)
 	flood := func(w io.Writer, before string) {

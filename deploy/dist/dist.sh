@@ -11,7 +11,9 @@ mkdir -p "$out"
 GOFLAGS=-trimpath deploy/setup/misstep.sh "$out/misstep" "$version"
 rm -f "$out/maven.txt"
 for pom in agent/java runner/recording/java; do
-  mvn -q -B -ntp -Dstyle.color=never -f $pom/pom.xml dependency:list -DincludeScope=runtime -DoutputFile="$out/maven.txt" -DappendOutput=true
+  mvn -q -B -ntp -Dstyle.color=never -f $pom/pom.xml dependency:list -DincludeScope=runtime \
+    -DoutputFile="$out/maven.txt" -DappendOutput=true
 done
 cd deploy/dist
-go run . -version "$version" -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" -binary "$out/misstep" -maven "$out/maven.txt" -base "$base" -key "$key"
+go run . -version "$version" -time "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" -binary "$out/misstep" \
+  -maven "$out/maven.txt" -base "$base" -key "$key"

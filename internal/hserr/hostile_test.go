@@ -14,7 +14,7 @@ import (
 	"misstep/internal/hserr"
 )
 
-// endless repeats a text for ever.
+// endless repeats a string for ever.
 type endless struct {
 	text string
 	at   int
