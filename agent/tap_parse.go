@@ -7,6 +7,10 @@ import (
 	"slices"
 )
 
+// tapMostNames bounds the methods that have names, with entries and without: one takes far more memory than its record has bytes. A
+// large program has some hundred thousand.
+const tapMostNames = 1 << 20
+
 // ParseTap parses the bytes of tap.bin.
 func ParseTap(data []byte) (Tap, error) {
 	if len(data) < tapHeader {
@@ -85,6 +89,9 @@ func (t *Tap) add(r tapBytes) error {
 		id, names := r.u32(tapNameIDOffset), t.Names
 		if id >= tapMethods {
 			names = t.Methods
+		}
+		if _, known := names[id]; !known && len(names) >= tapMostNames {
+			return fmt.Errorf("names more than %d methods", tapMostNames)
 		}
 		names[id] = cString(r[tapNameSize : tapNameSize+length])
 	case tapClock:

@@ -160,6 +160,23 @@ func TestReadTapRefusesOtherFiles(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+func TestNamesOfATapAreBounded(t *testing.T) {
+	var records [][]byte
+	for id := range uint64(tapMostNames) {
+		records = append(records, tapRecord(tapName, tapNameSize, map[int]uint64{tapNameIDOffset: id}, nil))
+	}
+	got, err := ParseTap(tapFile(records...))
+	require.NoError(t, err)
+	require.Len(t, got.Names, tapMostNames)
+	again := tapRecord(tapName, tapNameSize, map[int]uint64{tapNameIDOffset: 0}, nil)
+	_, err = ParseTap(tapFile(append(records, again)...))
+	require.NoError(t, err, "a name that is known")
+	further := tapRecord(tapName, tapNameSize, map[int]uint64{tapNameIDOffset: tapMostNames}, nil)
+	_, err = ParseTap(tapFile(append(records, further)...))
+	require.ErrorIs(t, err, ErrTap)
+	require.ErrorContains(t, err, "names more than 1048576 methods")
+}
+
 // What triage needs is in a mismatch's fields, and both walks in its traces.
 func TestTapGivesEvidence(t *testing.T) {
 	named := func(id uint64, text string) []byte {

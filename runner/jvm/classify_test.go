@@ -2,6 +2,7 @@ package jvm
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,6 +143,14 @@ func TestVerdictsAddUpToTotals(t *testing.T) {
 	require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetUnwalkable())+sum(c.GetVoid()))
 	c = countOf("x", agent.CheckCount{Total: 3, Match: 4})
 	require.Equal(t, uint64(4), c.GetTotal())
+
+	const all = math.MaxUint64 // as a workload may write it
+	c = countOf("x", agent.CheckCount{
+		Total: all, Match: all, Mismatch: all, Tolerated: map[string]uint64{"a": all}, Unwalkable: map[int32]uint64{-5: all},
+		Void: map[string]uint64{"b": all},
+	})
+	require.Equal(t, uint64(5*mostCounted), c.GetTotal())
+	require.Equal(t, c.GetTotal(), compared(c)+sum(c.GetUnwalkable())+sum(c.GetVoid()))
 }
 
 func TestIdleChecksAreNamed(t *testing.T) {

@@ -38,9 +38,22 @@ func (t *trial) count(name string) *misstepv1.CheckCount {
 	return count
 }
 
+// mostCounted bounds each counter, which the workload may write to: their sum fits into 64 bits.
+const mostCounted = 1 << 54
+
+// bounded returns counters of which none is larger than any that is counted.
+func bounded[K comparable](of map[K]uint64) map[K]uint64 {
+	for k, n := range of {
+		of[k] = min(n, mostCounted)
+	}
+	return of
+}
+
 // countOf converts a record's counters. A JVM that died may have left samples unjudged; they are counted as void, so that the
 // verdicts add up to the total.
 func countOf(name string, c agent.CheckCount) *misstepv1.CheckCount {
+	c.Total, c.Match, c.Mismatch = min(c.Total, mostCounted), min(c.Match, mostCounted), min(c.Mismatch, mostCounted)
+	c.Tolerated, c.Unwalkable, c.Void = bounded(c.Tolerated), bounded(c.Unwalkable), bounded(c.Void)
 	count := &misstepv1.CheckCount{
 		Check: name, Total: c.Total, Match: c.Match, Mismatch: c.Mismatch,
 		Tolerated: c.Tolerated, Unwalkable: c.Unwalkable, Void: c.Void,
