@@ -270,7 +270,7 @@ func TestACoordinatorWithoutPeople(t *testing.T) {
 		"expected a time back from now":                 {"audit", "--dir", s.dir, "--since", "yesterday"},
 		"the flags --oidc-… need --oidc-issuer URL":     {"coordinator", "--dir", t.TempDir(), "--oidc-client-id", "x"},
 		"--oidc-issuer needs --oidc-client-id ID":       {"coordinator", "--dir", t.TempDir(), "--oidc-issuer", "https://example.org"},
-		"http:// only on this host":                     {"coordinator", "--dir", t.TempDir(), "--oidc-issuer", "http://example.org", "--oidc-client-id", "x"},
+		"or http:// on this host":                       {"coordinator", "--dir", t.TempDir(), "--oidc-issuer", "http://example.org", "--oidc-client-id", "x"},
 		"expected one token, which begins with misstep": {"whoami", "--coordinator", s.address},
 	} {
 		t.Setenv(login.TokenVariable, "two words")
