@@ -20,7 +20,7 @@ func longReport() *jfrcheck.Report {
 	counts := jfrcheck.Counts{Samples: 1_234_567, Empty: 1234, Truncated: 56_789, Failed: 12, Lost: 98_765}
 	r := &jfrcheck.Report{
 		Recordings: []jfrcheck.Recording{{
-			File: "production.jfr", Form: "gzip", Profiler: "jfr", Bytes: 123 << 20, Chunks: 11,
+			File: "production.jfr", Form: "gzip", Profiler: "jfr", Writers: []string{"jfr"}, Bytes: 123 << 20, Chunks: 11,
 			Begin: time.Unix(0, 0), End: time.Unix(3600, 0),
 			Problems: []jfrcheck.Problem{{Chunk: 10, Offset: 123_456_789, Message: "the file ends in the header of the chunk"}},
 		}},
@@ -31,7 +31,8 @@ func longReport() *jfrcheck.Report {
 		Samplers: []jfrcheck.Sampler{
 			{Event: "jdk.ExecutionSample", Counts: counts, Asked: "20 ms", Median: 20_123_456, P90: 41 * time.Millisecond},
 		},
-		Notes: []string{"12 classes are on no class path given: org.example.application.Main"},
+		Notes:   []string{"12 classes are on no class path given: org.example.application.Main"},
+		Samples: counts.Samples, Touched: 36, Class: jfrcheck.TouchesSamples, Verdict: jfrcheck.VerdictTouched,
 	}
 	for range 12 {
 		r.Faults = append(r.Faults, jfrcheck.Fault{
