@@ -97,7 +97,7 @@ func TestStacksOfMillionsOfFramesAreRefused(t *testing.T) {
 	round := func(threads ...int) []byte {
 		payload := binary.AppendUvarint([]byte{1, 1}, uint64(len(threads)))
 		for _, thread := range threads {
-			payload = append(binary.AppendUvarint(payload, uint64(thread)), stack...)
+			payload = append(binary.AppendUvarint(payload, 2*uint64(thread)), stack...)
 		}
 		return append(binary.AppendUvarint([]byte{'R'}, uint64(len(payload))), payload...)
 	}
