@@ -133,7 +133,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	}
 	s.count(len(granted), results, dropped)
 	s.compare(ctx, runner, compared)
-	s.holds(runner, len(desired), now)
+	s.holds(runner, len(desired), req.GetFreeSlots(), now)
 	s.config.Unclaimed.Claim(runner.owner, claimed)
 	s.live.saw(runner, req, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))

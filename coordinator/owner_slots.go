@@ -51,11 +51,12 @@ func (o *ownerSlots) begins(runner reporter, most uint64, now time.Time, period 
 	return n
 }
 
-// ends takes back what a runner has no slots for, except for the leases that it has after a call.
-func (o *ownerSlots) ends(runner reporter, leases int, now time.Time) {
+// ends takes back what a runner cannot use after a call, by which it has some leases and said how many slots were free: one that
+// goes has none.
+func (o *ownerSlots) ends(runner reporter, leases int, free uint32, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := min(o.runners[runner.holder()].n, uint64(runner.GetSlots()))
+	n := min(o.runners[runner.holder()].n, uint64(leases)+uint64(free))
 	o.set(runner.holder(), given{runner.owner, max(n, uint64(leases)), now})
 }
 
@@ -87,9 +88,9 @@ func (s *Server) mayHold(runner reporter, now time.Time) uint64 {
 	return n
 }
 
-// holds notes how many leases a runner has after a call.
-func (s *Server) holds(runner reporter, leases int, now time.Time) {
+// holds notes how many leases a runner has after a call, and how many slots it said were free.
+func (s *Server) holds(runner reporter, leases int, free uint32, now time.Time) {
 	if s.config.OwnerSlots != 0 && runner.known() {
-		s.ownerSlots.ends(runner, leases, now)
+		s.ownerSlots.ends(runner, leases, free, now)
 	}
 }

@@ -209,6 +209,19 @@ func TestSlotsOfAnOwner(t *testing.T) {
 	require.Len(t, s.call("a", "r2", 16), 8)
 }
 
+// A runner that goes leaves its share to the one that comes, at once.
+func TestSlotsOfARunnerThatGoes(t *testing.T) {
+	s := newStrangers(t, 100)
+	held := s.call("a", "r1", 16)
+	s.call("a", "r2", 16)
+	var handed []*misstepv1.HeldLease
+	for _, l := range held {
+		handed = append(handed, ended(l, cleanOf(l)))
+	}
+	require.Empty(t, s.call("a", "r1", 0, handed...))
+	require.Len(t, s.call("a", "r3", 16), 16)
+}
+
 // Calls at the same time get no more together.
 func TestSlotsOfAnOwnerAtTheSameTime(t *testing.T) {
 	s := newStrangers(t, 1000)
