@@ -175,33 +175,32 @@ func (s scan) converted() string {
 var ErrNoWholeChunk = errors.New("no chunk is whole: nothing was written")
 
 // salvage writes the chunks of a recording that are whole to a file, and returns how many there are.
-func salvage(ctx context.Context, path, out string) (chunks int, bytes int64, err error) {
+func salvage(ctx context.Context, path, out string) (chunks int, err error) {
 	in, err := os.Open(path)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	list, err := recording.Whole(ctx, in, info.Size(), limits)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
 	if len(list) == 0 {
-		return 0, 0, ErrNoWholeChunk
+		return 0, ErrNoWholeChunk
 	}
 	err = atomicfile.WriteWith(out, func(w io.Writer) error {
 		for _, e := range list {
-			n, err := io.Copy(w, io.NewSectionReader(in, e.Offset, e.Bytes))
-			if bytes += n; err != nil {
+			if _, err := io.Copy(w, io.NewSectionReader(in, e.Offset, e.Bytes)); err != nil {
 				return fmt.Errorf("salvage the recording: %w", err)
 			}
 		}
 		return nil
 	})
-	return len(list), bytes, err
+	return len(list), err
 }
 
 // damageText says what share of a recording was read, and what damage it looks like.

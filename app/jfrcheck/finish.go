@@ -77,7 +77,7 @@ func (r *Recording) finish(ctx context.Context, in *input, p progress, out strin
 	if out == "" {
 		return nil
 	}
-	r.Salvaged, _, err = salvage(ctx, in.path, out)
+	r.Salvaged, err = salvage(ctx, in.path, out)
 	if errors.Is(err, ErrNoWholeChunk) {
 		return nil
 	}

@@ -40,7 +40,7 @@ const (
 func DialOption(addrs ...string) grpc.DialOption {
 	local := !slices.ContainsFunc(addrs, func(a string) bool {
 		host, _, err := net.SplitHostPort(a)
-		return err != nil || !isLoopback(host)
+		return err != nil || !private.IsLoopback(host)
 	})
 	return grpc.WithDefaultCallOptions(grpc.PerRPCCredentials(&bearer{addrs: addrs, local: local}))
 }

@@ -20,6 +20,7 @@ import (
 	"misstep/coordinator"
 	"misstep/coordinator/custody"
 	"misstep/coordinator/store/stores"
+	"misstep/internal/private"
 )
 
 type coordinatorCommand struct {
@@ -60,7 +61,7 @@ func (f httpFlag) serve(logger *slog.Logger, endpoints observe.Endpoints) (stop 
 	if err != nil {
 		return nil, err
 	}
-	if host, _, err := net.SplitHostPort(f.HTTP); err == nil && !isLoopback(host) {
+	if host, _, err := net.SplitHostPort(f.HTTP); err == nil && !private.IsLoopback(host) {
 		logger.Warn("metrics and profiles are served beyond this host, to everybody: keep the network private", "http", f.HTTP)
 	}
 	logger.Info("metrics served", "http", at)
@@ -197,11 +198,6 @@ func (c *coordinatorCommand) pages(e *env, s *station.Coordinator, asks bool, se
 		stop()
 		st.Close()
 	}, nil
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // gcEvery is the time between two rounds of a coordinator that has its store for itself.

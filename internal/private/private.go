@@ -34,10 +34,11 @@ func Check(what, address string) error {
 }
 
 func isPrivate(u *url.URL) bool {
-	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname()))
+	return u.Host != "" && (u.Scheme == "https" || u.Scheme == "http" && IsLoopback(u.Hostname()))
 }
 
-func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
+// IsLoopback reports whether a host, a name or an address, is this one by itself.
+func IsLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // Client returns a client for an issuer. Whatever a provider names, its keys and where it redirects to included, is reached by
 // https://, or by http:// on this host where the issuer is so, too. A nil transport is that of net/http.
