@@ -147,6 +147,8 @@ func TestCampaignPage(t *testing.T) {
 	assert.Contains(t, words(doc, "[data-part=progress] .ends"), "clean")
 	assert.Contains(t, words(doc, "[data-part=checks] tbody"), "gst-asgct")
 	assert.Contains(t, words(doc, "[data-part=unproved]"), "check gst-asgct did nothing")
+	assert.Equal(t, 2, doc.Find("[data-part=compared] tbody tr").Length(), "each JDK by itself")
+	assert.Regexp(t, `jdk9AsyncGetCallTracegst-asgct\d+`, words(doc, "[data-part=compared] tbody"))
 	assert.Equal(t, 4, doc.Find("[data-part=map] td.cell").Length(), "two JDKs with two flag sets")
 	assert.Contains(t, words(doc, "pre"), "jdks: - jdk17 - jdk9")
 	assert.Zero(t, doc.Find("form[action$=stop]").Length(), "it has ended")

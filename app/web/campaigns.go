@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"misstep/app/compared"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -45,10 +46,23 @@ func (s *Site) campaigns(r *http.Request) (*page, error) {
 type campaignPage struct {
 	campaignRow
 	Checks []checkRow
-	Map    []mapTable
-	YAML   string
+	// Compared counts by JDK, walker and check what was asked and compared.
+	Compared []compared.Row
+	Map      []mapTable
+	YAML     string
 	// Stop reports that the visitor's pages may stop it.
 	Stop bool
+}
+
+// Doubts name the walkers of which little is known.
+func (c campaignPage) Doubts() []string { return compared.Doubts(c.Compared) }
+
+// UpTo bounds what could be wrong where nothing was found.
+func (c campaignPage) UpTo() string {
+	if len(c.GetFindingIds()) > 0 {
+		return ""
+	}
+	return compared.UpTo(c.Compared)
 }
 
 // Again reports that a draft of a new campaign can begin with this one.
@@ -82,7 +96,7 @@ func (s *Site) campaign(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	c := response.GetCampaign()
-	p := campaignPage{campaignRow: rowOf(c, s.Clock()), Map: mapOf(response.GetCombinations())}
+	p := campaignPage{campaignRow: rowOf(c, s.Clock()), Map: mapOf(response.GetCombinations()), Compared: comparedOf(c)}
 	p.Stop = p.State == "running" && visitOf(r.Context()).may(misstepv1.Role_ROLE_HUNTER)
 	for _, check := range c.GetChecks() {
 		p.Checks = append(p.Checks, checkRowOf(check))
@@ -94,6 +108,11 @@ func (s *Site) campaign(r *http.Request) (*page, error) {
 		template: "campaign", title: cmp.Or(c.GetCampaign().GetName(), c.GetId()), data: p, json: response, live: true,
 		csv: csvOfCombinations(response.GetCombinations()),
 	}, nil
+}
+
+// comparedOf leaves out checks of which nothing was asked.
+func comparedOf(c *misstepv1.CampaignStatus) []compared.Row {
+	return slices.DeleteFunc(compared.OfCampaign(c), func(r compared.Row) bool { return r.Asked == 0 })
 }
 
 func checkRowOf(c *misstepv1.CheckCount) checkRow {

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.."
 file=$1 version=$2
 export GOGC=400 GOMEMLIMIT=2GiB
 go mod download &
-go build net/http html/template database/sql
+go build -v net/http html/template database/sql
 wait $!
 go generate ./deploy/vm
-go build -ldflags "-s -w -X main.version=$version" -o "$file" ./cmd/misstep
+go build -v -ldflags "-s -w -X main.version=$version" -o "$file" ./cmd/misstep

@@ -14,11 +14,14 @@ start=${EPOCHREALTIME/,/.} # some locales write a comma
 seconds() { LC_ALL=C awk -v a="$start" -v b="${EPOCHREALTIME/,/.}" 'BEGIN { printf "%.1f", b - a }'; }
 say() { printf 'setup: %-12s %s\n' "$name" "$*" >&2; }
 
+# last is the last line of the log that says something, without colours.
+last() { tail -n 20 "$log" | sed 's/\x1b\[[0-9;]*m//g' | tr -cd '[:print:]\n' | grep -v '^ *$' | tail -n 1 | cut -c1-80; }
+
 # Nothing is said about a step that has nothing to do.
 watch() {
   sleep 1 >&- 2>&- # no pipe of ours stays open in it
   say "began"
-  while sleep 30 >&- 2>&-; do say "$(seconds) s so far: $(tail -n 1 "$log" | tr -cd '[:print:]' | cut -c1-80)"; done
+  while sleep 30 >&- 2>&-; do say "$(seconds) s so far: $(last)"; done
 }
 watch &
 watcher=$!
