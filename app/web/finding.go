@@ -17,6 +17,7 @@ import (
 
 	"misstep/app/bundles"
 	"misstep/app/station"
+	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -43,11 +44,15 @@ type findingPage struct {
 	Decisions []*misstepv1.TriageDecision
 	// Labels of the project's own catalogue.
 	Labels []ownLabel
+	// Causes are the known bugs that it is on some JDK.
+	Causes []known.Bug
 	// Triage reports that the visitor may decide.
 	Triage bool
 	// Place is how a command reaches the coordinator; Bundles reports that the bundle can be had here.
 	Place   string
 	Bundles bool
+	// Mailed means that the page goes to somebody who cannot reach this site: it leaves out what only matters here.
+	Mailed bool
 }
 
 // rateRow is a rate with its interval drawn.
@@ -83,6 +88,9 @@ func (s *Site) finding(r *http.Request) (*page, error) {
 		f.Hang = waitingOf(example.GetHang())
 	}
 	f.Labels = ownLabels(f.Finding)
+	if f.Causes, err = s.causes(r, f.Finding); err != nil {
+		return nil, err
+	}
 	f.Factors, f.Timeline = forestOf(f.GetFactors()), timelineOf(f.GetHistory())
 	var most float64
 	for _, rate := range f.GetRates() {
@@ -115,6 +123,24 @@ func (s *Site) finding(r *http.Request) (*page, error) {
 	return &page{
 		template: "finding", title: f.GetId(), data: f, json: f.Finding, csv: csvOfRates(f.GetRates()), live: true,
 	}, nil
+}
+
+// causes are the entries of the known bugs that a finding is on some JDK.
+func (s *Site) causes(r *http.Request, f *misstepv1.Finding) (causes []known.Bug, err error) {
+	var ids []string
+	for _, on := range f.GetKnownOn() {
+		ids = append(ids, on.GetKnownAs())
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	catalogue, _, err := s.catalogue(r)
+	for _, b := range catalogue.Bugs() {
+		if slices.Contains(ids, b.ID) {
+			causes = append(causes, b)
+		}
+	}
+	return causes, err
 }
 
 func csvOfRates(all []*misstepv1.FindingRate) [][]string {

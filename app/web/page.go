@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -201,18 +202,18 @@ func csvOf(rows [][]string) ([]byte, error) {
 var templates = parseTemplates()
 
 func parseTemplates() map[string]*template.Template {
-	shared := template.Must(template.New("").Funcs(functions).ParseFS(sources, "templates/layout.html", "templates/parts.html"))
+	shared := []string{"templates/layout.html", "templates/mail.html", "templates/parts.html"}
+	base := template.Must(template.New("").Funcs(functions).ParseFS(sources, shared...))
 	all := map[string]*template.Template{}
 	files, err := sources.ReadDir("templates")
 	if err != nil {
 		panic(err) // they are embedded
 	}
 	for _, f := range files {
-		name := strings.TrimSuffix(f.Name(), ".html")
-		if name == "layout" || name == "parts" {
-			continue
+		path := "templates/" + f.Name()
+		if !slices.Contains(shared, path) {
+			all[strings.TrimSuffix(f.Name(), ".html")] = template.Must(template.Must(base.Clone()).ParseFS(sources, path))
 		}
-		all[name] = template.Must(template.Must(shared.Clone()).ParseFS(sources, "templates/"+f.Name()))
 	}
 	return all
 }

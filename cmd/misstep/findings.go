@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"misstep/app/bundles"
 	"misstep/app/retest"
 	"misstep/app/station"
+	"misstep/app/web"
+	"misstep/internal/atomicfile"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -47,11 +50,29 @@ func (c *findingsShow) renderHistory(ctx context.Context, e *env, id string) err
 	return renderHistory(e.stdout, history.GetRetests())
 }
 
+// mail writes the page of a finding for somebody who cannot reach its coordinator.
+func (c *findingsShow) mail(ctx context.Context, e *env, id string) error {
+	if c.SharedBy != "" {
+		return errors.New("goes without --shared-by: ask the project that owns the finding for its page")
+	}
+	st, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	page, err := web.New(web.Options{Conn: st.Conn, Logger: e.warnings()}).Mail(ctx, id)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(c.HTML, page, 0o644)
+}
+
 type findingsShow struct {
 	coordinatorFlags
 	ID       string `arg:"" help:"Finding id or a prefix of it."`
 	SharedBy string `help:"Show the finding of this other project, which shares it or names you." placeholder:"PROJECT"`
 	JSON     bool   `help:"Print the finding."`
+	HTML     string `name:"html" help:"Write a page to this file, which needs no other file and no network." type:"path" placeholder:"FILE"`
 }
 
 // Run shows one.
@@ -63,6 +84,11 @@ func (c *findingsShow) Run(ctx context.Context, e *env) error {
 	if c.Dir != "" && c.SharedBy == "" {
 		if err := c.addVanished(ctx, e, f); err != nil {
 			return err
+		}
+	}
+	if c.HTML != "" {
+		if err := c.mail(ctx, e, f.GetId()); err != nil {
+			return fmt.Errorf("--html: %w", err)
 		}
 	}
 	if c.JSON {
