@@ -127,7 +127,7 @@ func classes(t *testing.T) string {
 		// These programs run on older JDKs, too.
 		older := []string{"--release", "8", "-d", programs.dir}
 		for _, name := range []string{
-			"Span", "Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "Searched", "Rare",
+			"Span", "Churn", "Deoptimised", "Linked", "Inlined", "Unloaded", "Redefined", "Searched", "Compressed", "Rare",
 			"RedefinedOne", "RedefinedTwo", "RedefinedLeaf",
 		} {
 			older = append(older, filepath.Join("test", "programs", name+".java"))

@@ -103,6 +103,8 @@ func TestLabel(t *testing.T) {
 		{mismatch("asgct-shadow", "wrong-method", "top: compiled epilogue"), jdk25, "MISSTEP-epilogue-fabrication"},
 		{mismatch("asgct-shadow", "wrong-method", "top: compiled subtype check"), jdk25, "MISSTEP-pushed-words"},
 		{mismatch("edges", "impossible-edge", "top: compiled string search"), jdk25, "MISSTEP-string-search"},
+		{mismatch("asgct-shadow", "truncated", "top: compiled string compression"), jdk17, "MISSTEP-string-compress"},
+		{mismatch("asgct-shadow", "truncated", "top: compiled string compression"), jdk8, ""},
 		{mismatch("asgct-shadow", "wrong-method", "top: interpreted body"), jdk25, ""},
 		{mismatch("asgct-shadow", "wrong-method", "a.B.f"), jdk25, ""},
 
@@ -213,6 +215,8 @@ func TestLabel(t *testing.T) {
 		{mismatch("profiler-shadow", "truncated", "by vmx: top: native body"), jdk25, ""},
 		{mismatch("profiler-shadow", "missing", "by vm: top: compiled string search"), jdk25, "MISSTEP-string-search"},
 		{mismatch("profiler-shadow", "missing", "by vm: top: compiled subtype check"), jdk25, "MISSTEP-pushed-words"},
+		{mismatch("profiler-shadow", "truncated", "by vm: top: compiled string compression"), jdk17, "MISSTEP-string-compress"},
+		{mismatch("profiler-shadow", "truncated", "by vm: top: compiled string compression"), jdk25, ""},
 	} {
 		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)
 	}

@@ -146,6 +146,12 @@ func (f *frame) searchesString() bool {
 	return false
 }
 
+// compressesString reports whether the method is an intrinsic of C2, or one that only calls it: the copy of a string's UTF-16 to
+// Latin-1.
+func (f *frame) compressesString() bool {
+	return f != nil && f.name() == "java.lang.StringUTF16.compress"
+}
+
 // virtualThreadRun reports whether the frame is the bottom of a virtual thread's own frames.
 func (f *frame) virtualThreadRun() bool {
 	return f.raw().GetClassName() == "java.lang.VirtualThread" && f.raw().GetMethod() == "run"

@@ -58,6 +58,7 @@ func moment(m *misstepv1.Mismatch, names namer, top *frame) stage.Moment {
 		State: m.GetTopState(), Code: m.GetCode(), SP: m.GetSp(), FP: m.GetFp(), ReturnAt: m.GetReturnAt(),
 		ReturnState: m.GetReturnState(), ReturnCode: m.GetReturnCode(), ReturnCopied: m.GetReturnCopied(),
 		Anchored: top.anchor(), CopiesArray: called.copiesArray() || top.copiesArray(), SearchesString: called.searchesString(),
+		CompressesString: called.compressesString() || top.compressesString(),
 	}
 }
 

@@ -17,6 +17,9 @@ const (
 	// stack (string_indexof, string_indexofC8, cpu/x86/c2_MacroAssembler_x86.cpp): the walker does not know of them
 	// (agent/searched_jvm_test.go).
 	StringSearch = "string search"
+	// StringCompression is C2's copy of a string's UTF-16 to Latin-1, which keeps the length on the stack (char_array_compress,
+	// cpu/x86/macroAssembler_x86.cpp of 9 to 20): the walker does not know of it (agent/compressed_jvm_test.go).
+	StringCompression = "string compression"
 	// Barrier is the slow path of a collector's barrier in compiled code, or C code that it calls: registers are on the
 	// stack meanwhile, of which the walker does not know (SaveLiveRegisters,
 	// cpu/x86/gc/shared/barrierSetAssembler_x86.cpp; agent/stored_jvm_test.go).
@@ -33,7 +36,7 @@ const (
 // place that the signal hit explains a walk that went wrong from the start.
 func Unfinished(stage string) bool {
 	switch stage {
-	case Prologue, Epilogue, SubtypeCheck, StringSearch, Barrier, Aligned:
+	case Prologue, Epilogue, SubtypeCheck, StringSearch, StringCompression, Barrier, Aligned:
 		return true
 	}
 	return false
@@ -64,6 +67,9 @@ type Moment struct {
 	// SearchesString reports whether the top frame calls String.indexOf(String) or what implements it: C2 has code of
 	// its own for that.
 	SearchesString bool
+	// CompressesString reports whether the top frame is of StringUTF16.compress or calls it by its bytecode: C2 has code of its own
+	// for it.
+	CompressesString bool
 }
 
 // Reading is what a Reader concludes from a moment.

@@ -45,3 +45,6 @@ func leaves(m stage.Moment) bool { return m.SP != 0 && m.ReturnAt == m.SP && jum
 // searches reports whether the top frame calls what C2 has instructions of its own for: the search of a string in
 // another.
 func searches(m stage.Moment) bool { return m.SearchesString }
+
+// compresses reports whether the top frame is of C2's copy of a string's UTF-16 to Latin-1, or calls it.
+func compresses(m stage.Moment) bool { return m.CompressesString }

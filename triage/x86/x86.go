@@ -51,6 +51,7 @@ var instructions = []rule{
 	{by: "C1's allocation stub", stage: stage.Prologue, state: stub, when: onCode(allocates.begin)},
 	{by: "C1's finalizer stub", stage: stage.Prologue, state: stub, when: onCode(finalizes.begin)},
 	{by: "compiled code that searches a string", stage: stage.StringSearch, state: compiled, when: searches},
+	{by: "compiled code that compresses a string", stage: stage.StringCompression, state: compiled, when: compresses},
 }
 
 // States of moments.
