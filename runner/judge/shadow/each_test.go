@@ -95,6 +95,34 @@ func TestTwoWalkersOfOneInstantAreJudgedApart(t *testing.T) {
 	}
 }
 
+// Where no trace of a thread matched, one that ends at a method which the VM calls was cut off there; of another one the bottom is
+// taken for the thread's.
+func TestATraceThatEndsAtAnUpcallIsCutOff(t *testing.T) {
+	loadClass := recording.Method{
+		Class: "java.lang.ClassLoader", Name: "loadClass", Descriptor: "(Ljava/lang/String;)Ljava/lang/Class;",
+	}
+	main := recording.Method{Class: "C", Name: "x", Descriptor: "()V"}
+	for want, bottom := range map[string]*recording.Method{"truncated": &loadClass, "missing": &main} {
+		c := call(1000, 1050)
+		c.Depth, c.Entries, c.TopState = 2, []uint32{1, 2}, "interpreted"
+		j := New(Input{Check: recipe.ProfilerShadow, Source: AsyncProfiler, Walker: "vm", Feature: 28, Tap: &agent.Tap{
+			Signals: [2]uint32{27}, Architecture: "amd64", Names: map[uint32]string{1: "C.a()V", 2: "C.b()V"},
+			Methods: map[uint32]string{1: "C.a()V", 2: "C.b()V"}, Calls: []agent.TapCall{c},
+			Clocks: []agent.TapClock{
+				{MonotonicNanos: 1, RealtimeNanos: 1, Ticks: 3}, {MonotonicNanos: 1e6, RealtimeNanos: 1e6, Ticks: 3e6},
+			},
+		}})
+		require.NoError(t, j.Visit(&recording.Chunk{StartNanos: 1, StartTicks: 1, TicksPerSecond: 1e9}))
+		stack := stackOf("m", "n")
+		stack.Frames = append(stack.Frames, recording.Frame{Method: bottom, BCI: 3, Kind: recording.Interpreted})
+		require.NoError(t, j.Visit(&recording.Event{
+			Type: "jdk.ExecutionSample", StartNanos: 1010, Thread: &recording.Thread{OS: 7}, Stack: stack,
+		}))
+		j.Instants(func(i Instant) { require.Equal(t, want, word(&i.Sampled), bottom.Name) })
+		require.EqualValues(t, 1, j.Verdicts().Count.GetMismatch())
+	}
+}
+
 // inNativeCode puts a native frame on top.
 func inNativeCode(s *recording.Stack) *recording.Stack {
 	native := recording.Frame{Method: &recording.Method{Class: "libc.so", Name: "read"}, Kind: recording.Native}

@@ -3,9 +3,12 @@
 package shadow
 
 import (
+	"strings"
+
 	"misstep/agent"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/runner/judge"
+	"misstep/runner/judge/classes"
 	"misstep/runner/judge/tapped"
 	"misstep/runner/recording"
 )
@@ -79,8 +82,17 @@ func (j *Judge) Verdicts() judge.Verdicts {
 type roots map[uint32]map[string]bool
 
 // end reports whether a trace of a thread may end at the outermost method of a stack: one that matched ended there, or none has
-// matched.
-func (r roots) end(tid uint32, stack []frame) bool { return len(r[tid]) == 0 || r[tid][rootOf(stack)] }
+// matched and the method is none that the VM calls on behalf of Java code below it (as JDK-8303444 cuts traces).
+func (r roots) end(tid uint32, stack []frame) bool {
+	if len(r[tid]) > 0 {
+		return r[tid][rootOf(stack)]
+	}
+	return len(stack) == 0 || !upcall(stack[0].raw)
+}
+
+func upcall(m *recording.Method) bool {
+	return m != nil && classes.Upcall(strings.ReplaceAll(m.Class, ".", "/"), m.Name, m.Descriptor) != 0
+}
 
 // judge compares all samples with their shadows.
 func (j *Judge) judge() ([]judged, roots) {
