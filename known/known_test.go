@@ -216,6 +216,12 @@ func TestLabel(t *testing.T) {
 		{mismatch("profiler-shadow", "missing", "by vm: top: compiled string search"), jdk25, "MISSTEP-string-search"},
 		{mismatch("profiler-shadow", "missing", "by vm: top: compiled subtype check"), jdk25, "MISSTEP-pushed-words"},
 		{mismatch("profiler-shadow", "truncated", "by vm: top: compiled string compression"), jdk17, "MISSTEP-string-compress"},
+		{mismatch("profiler-shadow", "truncated", "by no: deoptimised caller"), jdk21, "MISSTEP-deoptimised-caller"},
+		{mismatch("profiler-shadow", "truncated", "by vm: deoptimised caller"), jdk21, ""},
+		{mismatch("jfr-shadow", "truncated", "by jdk.ExecutionSample: deoptimised caller"), jdk21, "MISSTEP-jfr-deoptimised-caller"},
+		{mismatch("jfr-shadow", "truncated", "by jdk.ExecutionSample: deoptimised caller"), jdk25, ""},
+		{mismatch("event-edges", "impossible-edge", "by vm: deoptimised caller"), jdk25, "MISSTEP-async-profiler-deoptimised"},
+		{mismatch("event-edges", "impossible-edge", "by no: deoptimised caller"), jdk25, ""},
 		{mismatch("profiler-shadow", "truncated", "by vm: top: compiled string compression"), jdk25, ""},
 	} {
 		assert.Equal(t, c.want, known.Default().Label(c.sig, c.version), "%v on %s", c.sig, c.version)

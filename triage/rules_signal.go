@@ -215,6 +215,16 @@ const executionSample = "jdk.ExecutionSample"
 // A walk at a safepoint has no such place, so the edge itself is named.
 var edgeRules = []rule{
 	{
+		name: "edge-at-deoptimised-caller",
+		doc: "The caller was deoptimised while it was calling: in place of the return address is its deoptimisation entry, for " +
+			"which its code has no bytecode index of a call. Where the signal hit is not to blame.",
+		when: func(f *Facts) bool { return f.DeoptimisedCaller != "" },
+		then: func(f *Facts) verdict {
+			words := f.DeoptimisedCaller + ", deoptimised while it was calling " + f.callee.name()
+			return f.verdict("", signature.Place{Kind: signature.DeoptimisedCaller}, words)
+		},
+	},
+	{
 		name: "edge-at-safepoint",
 		doc:  "The walk was taken at a safepoint: the edge itself is named.",
 		when: func(f *Facts) bool { return !f.FromSignal },

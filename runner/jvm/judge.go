@@ -103,5 +103,6 @@ func (t *trial) judge(ctx context.Context) (counts []*misstepv1.CheckCount, mism
 		}
 		counts = append(counts, count)
 	}
+	noteDeoptimised(mismatches)
 	return counts, mismatches, lost, nil
 }
