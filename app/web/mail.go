@@ -13,8 +13,8 @@ import (
 	"misstep/coordinator/access"
 )
 
-// Mail returns the page of a finding, by its whole id, as one HTML file for somebody who cannot reach this site. It refers to nothing
-// outside of it, and leaves out who found or decided what, where evidence lies, and what only commands of this site do.
+// Mail returns the page of a finding, by its whole id, as one HTML file for somebody who cannot reach this site. It refers to
+// nothing outside of it, and leaves out who found or decided what, where evidence lies, and what only commands of this site do.
 func (s *Site) Mail(ctx context.Context, finding string) ([]byte, error) {
 	v := &visit{format: "html", caller: &access.Caller{}}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, visitKey{}, v), http.MethodGet, "/findings/", http.NoBody)
@@ -57,8 +57,9 @@ func standing(page []byte) ([]byte, error) {
 		case "a":
 			n.Data, n.DataAtom, n.Attr = "span", 0, nil
 		case "time":
-			if i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "title" }); i >= 0 && n.FirstChild != nil {
-				n.FirstChild.Data = n.Attr[i].Val
+			title := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "title" })
+			if title >= 0 && n.FirstChild != nil {
+				n.FirstChild.Data = n.Attr[title].Val
 			}
 		}
 	}

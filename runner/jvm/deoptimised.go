@@ -22,8 +22,8 @@ func methodOf(f *misstepv1.Frame) method {
 }
 
 // noteDeoptimised tells mismatches of recordings that a caller was deoptimised while it was calling. The tap has no words of the
-// stack. But where AsyncGetCallTrace's walk of the same thread ended at the same callee, the agent found that caller's deoptimisation
-// entry in place of the return address: until it returns, every walk meets it there.
+// stack. But where AsyncGetCallTrace's walk of the same thread ended at the same callee, the agent found that caller's
+// deoptimisation entry in place of the return address: until the callee returns, every walk meets it there.
 func noteDeoptimised(mismatches []*misstepv1.Mismatch) {
 	callers := map[cutBelow][]*misstepv1.Frame{}
 	for _, m := range mismatches {
@@ -45,7 +45,8 @@ func noteDeoptimised(mismatches []*misstepv1.Mismatch) {
 		}
 		below := frames[callee+1 : min(len(frames), callee+1+maxInlinedCallers)]
 		for _, caller := range callers[cutBelow{m.GetTid(), methodOf(frames[callee])}] {
-			if len(below) == 0 || slices.ContainsFunc(below, func(f *misstepv1.Frame) bool { return methodOf(f) == methodOf(caller) }) {
+			there := func(f *misstepv1.Frame) bool { return methodOf(f) == methodOf(caller) }
+			if len(below) == 0 || slices.ContainsFunc(below, there) {
 				m.DeoptimisedCaller = caller
 				break
 			}

@@ -73,7 +73,8 @@ func TestEachRuleTellsItsStage(t *testing.T) {
 		{"C1's finalizer stub", stage.Prologue, stage.Moment{State: stub}, "f7 c6 00 00 00 40 0f 85 01 00 00 00 c3"},
 		{"compiled code that searches a string", stage.StringSearch, stage.Moment{State: compiled, SearchesString: true}, "90"},
 		{
-			"compiled code that compresses a string", stage.StringCompression, stage.Moment{State: compiled, CompressesString: true},
+			"compiled code that compresses a string", stage.StringCompression,
+			stage.Moment{State: compiled, CompressesString: true},
 			"c5 e1 eb d9 c5 fa 6f 54 56 10",
 		},
 		{"no instruction that tells", stage.Body, stage.Moment{State: interpreted}, "48 83 ec 20"},
