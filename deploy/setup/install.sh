@@ -107,7 +107,7 @@ if [ "$what" = fleet ] || [ "$what" = test ]; then
       say "building $2 (minutes, once)"
       rm -rf "$cache"
       mkdir -p "$cache"
-      (cd "$module" && CGO_ENABLED=${3:-0} CGO_CFLAGS=-w GOBIN=$cache go install tool)
+      (cd "$module" && CGO_ENABLED=${3:-0} CGO_CFLAGS=-w GOBIN=$cache go install -v tool)
       touch "$cache/.complete"
     fi
     cp "$cache"/* "$tools"/
