@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"misstep/coordinator/plausible"
 	"misstep/coordinator/projects"
 	"misstep/coordinator/queue"
 	"misstep/coordinator/store"
@@ -44,7 +45,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		drain     bool
 	)
 	reports := s.judge(runner, req)
-	may := s.mayHold(runner, called)
+	may, heldBack := s.mayHold(runner, called)
 	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
 		now, drain = at, s.isDraining() || s.drained.of(me) != nil
 		desired, granted, results, withdrawn, dropped = nil, nil, nil, nil, map[string]int{}
@@ -135,9 +136,9 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 	s.compare(ctx, runner, compared)
 	s.holds(runner, len(desired), req.GetFreeSlots(), now)
 	s.config.Unclaimed.Claim(runner.owner, claimed)
-	s.live.saw(runner, req, running, withdrawn, now, s.config.LeaseTime)
+	s.live.saw(runner, req, heldBack, running, withdrawn, now, s.config.LeaseTime)
 	waited := s.live.waited(s.config.Clock().Sub(called))
-	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain}
+	resp := &misstepv1.SynchronizeResponse{NextCall: durationpb.New(s.nextCall(waited)), Drain: drain, HeldBack: heldBack}
 	for _, l := range desired {
 		_, campaign := projects.Split(l.Job.Campaign) // in which project is none of a runner's business
 		campaign, _ = store.Repeated(campaign)        // nor that somebody ran it before
@@ -245,6 +246,9 @@ func (s *Server) report(
 		return false, "", s.drawRepetition(whole, held, runner, *r, now)
 	case r.GetFailure() != nil:
 		f := runner.failure(clipFailure(r.GetFailure()))
+		if runner.receipts != nil && s.config.Unclaimed.Short(runner.owner, plausible.MostEvidence) != nil {
+			f.Interrupted = true // its evidence may have been refused, which says nothing about the trial
+		}
 		kind, _ := kindOf(r.HeldLease)
 		s.config.Logger.InfoContext(ctx, "trial without an outcome", slog.String("kind", kind),
 			slog.String("message", f.GetMessage()))

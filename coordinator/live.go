@@ -33,21 +33,22 @@ type liveProgress struct {
 type liveRunner struct {
 	reporter
 	notReady string
+	heldBack string
 	at       time.Time
 }
 
 // saw records a runner's call and the progress it reported, deletes the progress of its withdrawn leases, and forgets the runners
 // that have not called within the last period.
 func (t *liveTable) saw(
-	runner reporter, req *misstepv1.SynchronizeRequest, running map[string]*misstepv1.Progress, withdrawn []string, now time.Time,
-	period time.Duration,
+	runner reporter, req *misstepv1.SynchronizeRequest, heldBack string, running map[string]*misstepv1.Progress,
+	withdrawn []string, now time.Time, period time.Duration,
 ) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.progress == nil {
 		t.progress, t.runners = map[string]liveProgress{}, map[string]liveRunner{}
 	}
-	t.runners[runner.holder()] = liveRunner{runner, shorten.To(req.GetNotReady(), maxLine), now}
+	t.runners[runner.holder()] = liveRunner{runner, shorten.To(req.GetNotReady(), maxLine), heldBack, now}
 	for id, p := range running {
 		t.progress[id] = liveProgress{p, now}
 	}
@@ -87,7 +88,7 @@ func statuses(runners map[string]liveRunner) []*misstepv1.RunnerStatus {
 	all := make([]*misstepv1.RunnerStatus, 0, len(runners))
 	for _, r := range runners {
 		all = append(all, &misstepv1.RunnerStatus{
-			Runner: r.Runner, Owner: r.owner, LastCall: timestamppb.New(r.at), NotReady: r.notReady,
+			Runner: r.Runner, Owner: r.owner, LastCall: timestamppb.New(r.at), NotReady: r.notReady, HeldBack: r.heldBack,
 		})
 	}
 	return all
@@ -103,7 +104,7 @@ func (t *liveTable) heard(self string, all *misstepv1.Coordinators) {
 		for _, r := range c.GetRunners() {
 			runner := reporter{Runner: r.GetRunner(), owner: r.GetOwner()}
 			if at := r.GetLastCall().AsTime(); at.After(others[runner.holder()].at) {
-				others[runner.holder()] = liveRunner{runner, r.GetNotReady(), at}
+				others[runner.holder()] = liveRunner{runner, r.GetNotReady(), r.GetHeldBack(), at}
 			}
 		}
 	}

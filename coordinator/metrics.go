@@ -65,8 +65,8 @@ func kindOf(h *misstepv1.HeldLease) (string, bool) {
 
 // Load is what a coordinator has to do.
 type Load struct {
-	// Runners that called within the last lease time, and their slots.
-	Runners, Slots uint64
+	// Runners that called within the last lease time, their slots, and those of them that a limit of their owner holds back.
+	Runners, Slots, HeldBack uint64
 	// Campaigns that run, their trials that are leased, and those that wait.
 	Campaigns, Running, Waiting uint64
 	// Repetitions that wait for a runner elsewhere, and owners of runners that are set aside.
@@ -107,6 +107,9 @@ func (s *Server) Load(ctx context.Context) (Load, error) {
 			if now.Sub(r.GetLastCall().AsTime()) <= s.config.LeaseTime {
 				load.Runners++
 				load.Slots += uint64(r.GetRunner().GetSlots())
+				if r.GetHeldBack() != "" {
+					load.HeldBack++
+				}
 			}
 		}
 		return nil

@@ -1,11 +1,14 @@
 package coordinator
 
 import (
+	"fmt"
 	"math"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"misstep/coordinator/plausible"
 )
 
 // ownerSlots shares out how many trials the runners of one owner may hold. A runner keeps what it was given for as long as it
@@ -17,7 +20,7 @@ type ownerSlots struct {
 	// sum of what they were given, by owner.
 	sum   map[string]uint64
 	swept time.Time
-	// logged bounds how often the log says that somebody has reached the limit.
+	// logged bounds how often the log says that a limit of its owner holds a runner back.
 	logged rate.Sometimes
 }
 
@@ -72,20 +75,29 @@ func (o *ownerSlots) set(holder string, g given) {
 	}
 }
 
-// mayHold returns how many leases a runner that calls may hold. Nobody gets more by calling under another id.
-func (s *Server) mayHold(runner reporter, now time.Time) uint64 {
-	most := uint64(s.config.OwnerSlots)
-	if most == 0 || !runner.known() {
-		return math.MaxUint64
+// mayHold returns how many leases a runner that calls may hold by the limits of its owner, and which of them makes them fewer than
+// its slots; empty if none does. Nobody gets more by calling under another id.
+func (s *Server) mayHold(runner reporter, now time.Time) (n uint64, heldBack string) {
+	n = math.MaxUint64
+	if !runner.known() {
+		return n, ""
 	}
-	n := s.ownerSlots.begins(runner, most, now, s.config.LeaseTime)
-	if n < uint64(runner.GetSlots()) {
-		s.ownerSlots.logged.Do(func() {
-			s.config.Logger.Warn("a runner has more slots than are left for its owner: raise --owner-slots if it may use them",
-				"owner", runner.owner, "runner", runner.GetId(), "slots", runner.GetSlots(), "left", n, "most", most)
-		})
+	if short := s.config.Unclaimed.Short(runner.owner, plausible.MostEvidence); short != nil {
+		n, heldBack = 0, short.String()
+	} else if most := uint64(s.config.OwnerSlots); most != 0 {
+		n = s.ownerSlots.begins(runner, most, now, s.config.LeaseTime)
+		heldBack = fmt.Sprintf("the runners of %s may hold %d trials at once (misstep coordinator --owner-slots), which leaves %d for "+
+			"the %d slots of this one until others end or are silent for %v: stop some, or raise the limit", runner.owner, most, n,
+			runner.GetSlots(), s.config.LeaseTime)
 	}
-	return n
+	if n >= uint64(runner.GetSlots()) {
+		return n, ""
+	}
+	s.ownerSlots.logged.Do(func() {
+		s.config.Logger.Warn("a runner is held back by a limit of its owner", "owner", runner.owner, "runner", runner.GetId(),
+			"why", heldBack)
+	})
+	return n, heldBack
 }
 
 // holds notes how many leases a runner has after a call, and how many slots it said were free.

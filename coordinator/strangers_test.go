@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,6 +50,9 @@ type strangers struct {
 	drops    *drops
 	receipts *custody.Receipts
 	id       string // of the campaign
+	// unclaimed evidence is of this day.
+	unclaimed *custody.Unclaimed
+	now       time.Time
 }
 
 func newStrangers(t *testing.T, trials uint64) *strangers {
@@ -57,7 +61,11 @@ func newStrangers(t *testing.T, trials uint64) *strangers {
 	var err error
 	s.receipts, err = custody.OpenReceipts(t.Context(), s.store)
 	require.NoError(t, err)
-	s.server = coordinator.New(coordinator.Config{Store: s.store, Metrics: s.drops, Receipts: s.receipts, OwnerSlots: 24})
+	s.now = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	s.unclaimed = custody.NewUnclaimed(2<<30, func() time.Time { return s.now })
+	s.server = coordinator.New(coordinator.Config{
+		Store: s.store, Metrics: s.drops, Receipts: s.receipts, OwnerSlots: 24, Unclaimed: s.unclaimed,
+	})
 	sub, err := s.server.SubmitCampaign(t.Context(), submission(trials))
 	require.NoError(t, err)
 	s.id = sub.GetCampaignId()
@@ -67,11 +75,16 @@ func newStrangers(t *testing.T, trials uint64) *strangers {
 // call is one of owner's runner with that id, which wants n leases.
 func (s *strangers) call(owner, id string, n uint32, held ...*misstepv1.HeldLease) []*misstepv1.Lease {
 	s.t.Helper()
+	return s.answer(owner, id, n, held...).GetDesired()
+}
+
+func (s *strangers) answer(owner, id string, n uint32, held ...*misstepv1.HeldLease) *misstepv1.SynchronizeResponse {
+	s.t.Helper()
 	response, err := s.server.Synchronize(as(s.t.Context(), owner), &misstepv1.SynchronizeRequest{
 		Runner: &misstepv1.Runner{Id: id, Slots: 16}, FreeSlots: n, Held: held,
 	})
 	require.NoError(s.t, err)
-	return response.GetDesired()
+	return response
 }
 
 func (s *strangers) trials() []*misstepv1.Trial {
@@ -220,6 +233,54 @@ func TestSlotsOfARunnerThatGoes(t *testing.T) {
 	}
 	require.Empty(t, s.call("a", "r1", 0, handed...))
 	require.Len(t, s.call("a", "r3", 16), 16)
+}
+
+// A runner that gets less than it has slots is told why, with figures, and so is who lists the runners.
+func TestWhyARunnerIsHeldBack(t *testing.T) {
+	s := newStrangers(t, 100)
+	require.Empty(t, s.answer("a", "r1", 16).GetHeldBack())
+	const why = "the runners of runner a may hold 24 trials at once (misstep coordinator --owner-slots), which leaves 8 for the 16 " +
+		"slots of this one until others end or are silent for 1m0s: stop some, or raise the limit"
+	require.Equal(t, why, s.answer("a", "r2", 16).GetHeldBack())
+	require.Empty(t, s.answer("b", "r3", 16).GetHeldBack())
+
+	all, err := s.server.ListRunners(t.Context(), &misstepv1.ListRunnersRequest{})
+	require.NoError(t, err)
+	for _, r := range all.GetRunners() {
+		require.Equal(t, r.GetRunner().GetId() == "r2", r.GetHeldBack() == why, r.GetRunner().GetId())
+	}
+	load, err := s.server.Load(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, load.HeldBack)
+}
+
+// While the evidence of one more trial may not fit, its owner gets no trials, and those whose evidence was refused are handed back:
+// they do not run again and again, and do not count as failed.
+func TestNoTrialsWhoseEvidenceIsRefused(t *testing.T) {
+	s := newStrangers(t, 100)
+	held := s.call("a", "r1", 1)
+	require.Len(t, held, 1)
+	require.Nil(t, s.unclaimed.Take("runner a", 1<<30+1))
+	refused := &misstepv1.HeldLease{LeaseId: held[0].GetId(), State: &misstepv1.HeldLease_Failure{
+		Failure: &misstepv1.InfrastructureFailure{Message: "keep evidence: refused"},
+	}}
+	answer := s.answer("a", "r1", 16, refused)
+	require.Empty(t, answer.GetDesired())
+	require.Equal(t, "1.0 GiB of the 2.0 GiB of evidence that an owner may write on a day without an outcome that names it are used "+
+		"(misstep coordinator --owner-unclaimed): it is counted anew at 2026-11-30 00:00 UTC; find out why the outcomes do not "+
+		"arrive, or raise the limit", answer.GetHeldBack())
+	require.Equal(t, map[string]int{"recorded": 1}, s.drops.by)
+	c, err := s.server.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: s.id})
+	require.NoError(t, err)
+	require.Zero(t, c.GetCampaign().GetRetries())
+	require.Len(t, s.call("b", "r1", 16), 16, "another owner's runs it")
+
+	s.unclaimed.Claim("runner a", []*misstepv1.Evidence{{Size: 1}})
+	require.Len(t, s.call("a", "r1", 16), 16, "an outcome named it")
+	require.Nil(t, s.unclaimed.Take("runner a", 1))
+	require.NotEmpty(t, s.answer("a", "r2", 16).GetHeldBack())
+	s.now = s.now.AddDate(0, 0, 1)
+	require.Len(t, s.call("a", "r2", 8), 8, "the next day")
 }
 
 // Calls at the same time get no more together.

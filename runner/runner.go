@@ -85,6 +85,7 @@ type Runner struct {
 
 	// Mutable, accessed by Run's goroutine only: set by the last call.
 	draining bool // the coordinator asked the runner to drain
+	heldBack bool // the coordinator gives it less than it has slots for
 	deferred bool // the report omitted results for their size
 }
 
@@ -342,6 +343,7 @@ func (r *Runner) apply(
 	ctx, trials context.Context, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse,
 ) (early bool) {
 	r.draining = response.GetDrain()
+	r.noteHeldBack(ctx, response.GetHeldBack())
 	desired := make(map[string]*misstepv1.Lease, len(response.GetDesired()))
 	for _, d := range response.GetDesired() {
 		desired[d.GetId()] = d
@@ -382,6 +384,17 @@ func (r *Runner) apply(
 		r.start(trials, d)
 	}
 	return early
+}
+
+// noteHeldBack logs once when the coordinator begins to give the runner less than it has slots for, and once when that ends.
+func (r *Runner) noteHeldBack(ctx context.Context, why string) {
+	switch before := r.heldBack; {
+	case !before && why != "":
+		r.config.Logger.WarnContext(ctx, "the coordinator holds work back", "why", why)
+	case before && why == "":
+		r.config.Logger.InfoContext(ctx, "the coordinator holds no work back any more")
+	}
+	r.heldBack = why != ""
 }
 
 func (r *Runner) start(trials context.Context, d *misstepv1.Lease) {

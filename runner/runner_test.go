@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -294,6 +295,21 @@ func TestFailuresAreNotOutcomes(t *testing.T) {
 	}
 	require.Equal(t, "a=failed! free=1", c.held())
 	require.Equal(t, "no such JDK", c.request.GetHeld()[0].GetFailure().GetMessage())
+}
+
+// That the coordinator holds work back is logged when it begins and when it ends, not with every call.
+func TestHeldBackIsLoggedOnce(t *testing.T) {
+	var log strings.Builder
+	b := startWith(t, 2, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	for _, why := range []string{"", "24 of 24 slots", "23 of 24 slots", "", "24 of 24 slots", ""} {
+		b.call().answer <- answer{response: &misstepv1.SynchronizeResponse{HeldBack: why}}
+		b.sleep().fire <- time.Time{}
+	}
+	b.call().answer <- answer{response: &misstepv1.SynchronizeResponse{Drain: true}}
+	require.NoError(t, b.end())
+	require.Equal(t, 2, strings.Count(log.String(), `level=WARN msg="the coordinator holds work back" why="24 of 24 slots"`), log.String())
+	require.Equal(t, 2, strings.Count(log.String(), `level=INFO msg="the coordinator holds no work back any more"`), log.String())
+	require.NotContains(t, log.String(), "23 of 24")
 }
 
 func TestDrainFinishesWhatIsHeld(t *testing.T) {

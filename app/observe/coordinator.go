@@ -140,6 +140,10 @@ var loadMetrics = []struct {
 }{
 	{gauge("runners", "Runners that called within the last lease time."), func(l coordinator.Load) uint64 { return l.Runners }},
 	{gauge("fleet_slots", "Slots of these runners."), func(l coordinator.Load) uint64 { return l.Slots }},
+	{
+		gauge("runners_held_back", "Runners that get fewer leases than they have slots, by a limit of their owner."),
+		func(l coordinator.Load) uint64 { return l.HeldBack },
+	},
 	{gauge("campaigns_running", "Campaigns that run."), func(l coordinator.Load) uint64 { return l.Campaigns }},
 	{gauge("trials_running", "Trials that are leased."), func(l coordinator.Load) uint64 { return l.Running }},
 	{gauge("trials_waiting", "Trials of running campaigns that wait."), func(l coordinator.Load) uint64 { return l.Waiting }},

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -26,8 +27,15 @@ func (fleetPage) State(r *misstepv1.RunnerStatus) string {
 		return "draining"
 	case r.GetNotReady() != "":
 		return "not ready"
+	case r.GetHeldBack() != "":
+		return "held back"
 	}
 	return "ready"
+}
+
+// Why a runner takes no work, or less than it could.
+func (fleetPage) Why(r *misstepv1.RunnerStatus) string {
+	return cmp.Or(r.GetSetAside(), r.GetNotReady(), r.GetHeldBack())
 }
 
 func (s *Site) fleet(r *http.Request) (*page, error) {
@@ -44,7 +52,7 @@ func (s *Site) fleet(r *http.Request) (*page, error) {
 	}}
 	for _, one := range p.Runners {
 		rows = append(rows, []string{
-			one.GetRunner().GetId(), one.GetRunner().GetHost(), one.GetOwner(), p.State(one), one.GetNotReady() + one.GetSetAside(),
+			one.GetRunner().GetId(), one.GetRunner().GetHost(), one.GetOwner(), p.State(one), p.Why(one),
 			number(one.GetRunner().GetSlots()), number(one.GetRunning()), strings.Join(one.GetRunner().GetCapabilities(), " "),
 			one.GetRunner().GetAgentDigest(), stamp(one.GetLastCall()),
 		})

@@ -118,6 +118,9 @@ func renderRunners(w io.Writer, all []*misstepv1.RunnerStatus, now time.Time) er
 		r := s.GetRunner()
 		ago := max(0, now.Sub(s.GetLastCall().AsTime())).Round(time.Second)
 		state := "ready"
+		if why := s.GetHeldBack(); why != "" {
+			state = "held back: " + why
+		}
 		if why := s.GetNotReady(); why != "" {
 			state = "no new work: " + why
 		}

@@ -10,6 +10,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"misstep/app/bundles"
 	"misstep/app/limits"
 	"misstep/app/observe"
@@ -19,6 +21,7 @@ import (
 	"misstep/app/web"
 	"misstep/coordinator"
 	"misstep/coordinator/custody"
+	"misstep/coordinator/plausible"
 	"misstep/coordinator/store/stores"
 	"misstep/internal/private"
 )
@@ -129,6 +132,10 @@ func (c *coordinatorCommand) Run(ctx context.Context, e *env) error {
 	}
 	if place.Asks() {
 		config.AuditShare, config.OwnerSlots = c.AuditShare, c.OwnerSlots
+		if n := uint64(c.Unclaimed.n); n < plausible.MostEvidence {
+			return fmt.Errorf("--owner-unclaimed %s: expected at least %s, since one trial may leave as much evidence",
+				humanize.IBytes(n), humanize.IBytes(plausible.MostEvidence))
+		}
 		config.Unclaimed = custody.NewUnclaimed(uint64(c.Unclaimed.n), time.Now)
 	}
 	door := station.Door{

@@ -11,7 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	lru "github.com/hashicorp/golang-lru/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"misstep/coordinator/access"
 	"misstep/coordinator/plausible"
@@ -150,29 +153,37 @@ func (g *Guard) ReadsOf(ctx context.Context, owner string, digests []corpus.Dige
 	return needed(), nil
 }
 
-// Begins reports whether an owner may write another blob, and counts it.
-func (g *Guard) Begins(ctx context.Context, owner string) (bool, error) {
+// Begins counts another blob of an owner's. It returns a gRPC status if the owner may write none, or if that cannot be found out.
+func (g *Guard) Begins(ctx context.Context, owner string) error {
 	return g.take(ctx, owner, plausible.Evidence{Blobs: 1})
 }
 
-// Writes reports whether an owner may write n bytes more, and counts them.
-func (g *Guard) Writes(ctx context.Context, owner string, n int) (bool, error) {
+// Writes counts n bytes that an owner writes, as Begins counts blobs.
+func (g *Guard) Writes(ctx context.Context, owner string, n int) error {
 	return g.take(ctx, owner, plausible.Evidence{Bytes: uint64(max(0, n))})
 }
 
-func (g *Guard) take(ctx context.Context, owner string, a plausible.Evidence) (bool, error) {
+func (g *Guard) take(ctx context.Context, owner string, a plausible.Evidence) error {
 	h := g.holding(owner)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	enough := func() bool { return h.left.Blobs >= a.Blobs && h.left.Bytes >= a.Bytes && len(h.leases) > 0 }
 	if g.clock().Sub(h.asked) > fresh || !enough() {
 		if err := g.ask(ctx, owner, h); err != nil {
-			return false, err
+			return unavailable(err)
 		}
 	}
-	if !enough() || !g.unclaimed.Take(owner, a.Bytes) {
-		return false, nil
+	switch {
+	case len(h.leases) == 0:
+		return status.Errorf(codes.FailedPrecondition, "%s holds no lease, and evidence is written under one", owner)
+	case !enough():
+		return status.Errorf(codes.FailedPrecondition, "%s has written as much evidence as its %d leases allow, which is %s in %d "+
+			"blobs (limits.disk_mib and limits.output_mib of their recipes): report their outcomes", owner, len(h.leases),
+			humanize.IBytes(h.most.Bytes), h.most.Blobs)
+	}
+	if short := g.unclaimed.Take(owner, a.Bytes); short != nil {
+		return status.Errorf(codes.FailedPrecondition, "%s: %v", owner, short)
 	}
 	h.left.Blobs, h.left.Bytes = h.left.Blobs-a.Blobs, h.left.Bytes-a.Bytes
-	return true, nil
+	return nil
 }

@@ -227,7 +227,10 @@ func TestUnclaimedEvidenceIsBoundedByDay(t *testing.T) {
 	}
 	require.NoError(t, write("a"))
 	require.NoError(t, write("a"))
-	require.Equal(t, codes.FailedPrecondition, status.Code(write("a")))
+	err := write("a")
+	require.Equal(t, codes.FailedPrecondition, status.Code(err))
+	require.ErrorContains(t, err, "200 MiB of the 200 MiB of evidence that an owner may write on a day")
+	require.ErrorContains(t, err, "counted anew at "+p.now.UTC().AddDate(0, 0, 1).Format("2006-01-02")+" 00:00 UTC")
 	require.NoError(t, write("b"), "another owner's is its own")
 
 	p.unclaimed.Claim("a", []*misstepv1.Evidence{{Size: 60 << 20}, {Size: 40 << 20}})

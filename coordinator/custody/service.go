@@ -185,18 +185,10 @@ func (s *Service) Write(stream grpc.ClientStreamingServer[misstepv1.WriteRequest
 	if MayWrite(stream.Context()) {
 		return s.CorpusServiceServer.Write(stream)
 	}
-	switch ok, err := s.guard.Begins(stream.Context(), c.Name); {
-	case err != nil:
-		return unavailable(err)
-	case !ok:
-		return errTooMuch(c)
+	if err := s.guard.Begins(stream.Context(), c.Name); err != nil {
+		return err
 	}
 	return s.CorpusServiceServer.Write(&counted{ClientStreamingServer: stream, service: s, caller: c})
-}
-
-func errTooMuch(c *access.Caller) error {
-	return status.Errorf(codes.FailedPrecondition, "%s holds no lease, or has written as much evidence as its leases allow, "+
-		"or as may be without an outcome on one day (misstep coordinator --owner-unclaimed)", c.Name)
 }
 
 // counted is the stream of a blob that is evidence.
@@ -215,11 +207,8 @@ func (c *counted) Recv() (*misstepv1.WriteRequest, error) {
 	if c.digest == "" {
 		c.digest = m.GetDigest()
 	}
-	switch ok, err := c.service.guard.Writes(c.Context(), c.caller.Name, len(m.GetData())); {
-	case err != nil:
-		return nil, unavailable(err)
-	case !ok:
-		return nil, errTooMuch(c.caller)
+	if err := c.service.guard.Writes(c.Context(), c.caller.Name, len(m.GetData())); err != nil {
+		return nil, err
 	}
 	return m, nil
 }

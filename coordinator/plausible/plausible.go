@@ -213,13 +213,13 @@ type Evidence struct {
 // ownEvidence is what a trial may leave beside the files of its folder and its output: stacks, dumps, logs of the perturbation.
 const ownEvidence = 128 << 20
 
-// maxEvidenceBytes bounds the evidence of one trial, whatever its recipe allows: recordings are cut at 64 MiB, other pieces at 32.
-const maxEvidenceBytes = 1 << 30
+// MostEvidence bounds the evidence of one trial, whatever its recipe allows: recordings are cut at 64 MiB, other pieces at 32.
+const MostEvidence = 1 << 30
 
 // Allowance returns how much evidence a trial of a recipe may leave, by its limits.
 func Allowance(r *misstepv1.Recipe) Evidence {
 	l := recipe.EffectiveLimits(r.GetLimits())
 	return Evidence{
-		Blobs: 256, Bytes: min(uint64(l.GetDiskMib())<<20+2*uint64(l.GetOutputMib())<<20+ownEvidence, maxEvidenceBytes),
+		Blobs: 256, Bytes: min(uint64(l.GetDiskMib())<<20+2*uint64(l.GetOutputMib())<<20+ownEvidence, MostEvidence),
 	}
 }

@@ -2191,7 +2191,9 @@ type RunnerStatus struct {
 	// repeated is the number of trials that its owner and another one both ran, lately or since the owner is trusted again.
 	Repeated uint64 `protobuf:"varint,7,opt,name=repeated,proto3" json:"repeated,omitempty"`
 	// draining says who drains it; absent when nobody does.
-	Draining      *DrainedRunner `protobuf:"bytes,8,opt,name=draining,proto3" json:"draining,omitempty"`
+	Draining *DrainedRunner `protobuf:"bytes,8,opt,name=draining,proto3" json:"draining,omitempty"`
+	// held_back says by which limit of its owner it gets fewer leases than it has slots; empty when none concerns it.
+	HeldBack      string `protobuf:"bytes,9,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2280,6 +2282,13 @@ func (x *RunnerStatus) GetDraining() *DrainedRunner {
 		return x.Draining
 	}
 	return nil
+}
+
+func (x *RunnerStatus) GetHeldBack() string {
+	if x != nil {
+		return x.HeldBack
+	}
+	return ""
 }
 
 // DrainedRunner is who drains a runner, and since when.
@@ -5591,7 +5600,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x12ListRunnersRequest\"|\n" +
 	"\x13ListRunnersResponse\x122\n" +
 	"\arunners\x18\x01 \x03(\v2\x18.misstep.v1.RunnerStatusR\arunners\x121\n" +
-	"\tset_aside\x18\x02 \x01(\v2\x14.misstep.v1.SetAsideR\bsetAside\"\xb0\x02\n" +
+	"\tset_aside\x18\x02 \x01(\v2\x14.misstep.v1.SetAsideR\bsetAside\"\xcd\x02\n" +
 	"\fRunnerStatus\x12*\n" +
 	"\x06runner\x18\x01 \x01(\v2\x12.misstep.v1.RunnerR\x06runner\x127\n" +
 	"\tlast_call\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\blastCall\x12\x18\n" +
@@ -5600,7 +5609,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x12\x1b\n" +
 	"\tset_aside\x18\x06 \x01(\tR\bsetAside\x12\x1a\n" +
 	"\brepeated\x18\a \x01(\x04R\brepeated\x125\n" +
-	"\bdraining\x18\b \x01(\v2\x19.misstep.v1.DrainedRunnerR\bdraining\"K\n" +
+	"\bdraining\x18\b \x01(\v2\x19.misstep.v1.DrainedRunnerR\bdraining\x12\x1b\n" +
+	"\theld_back\x18\t \x01(\tR\bheldBack\"K\n" +
 	"\rDrainedRunner\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xaf\x01\n" +

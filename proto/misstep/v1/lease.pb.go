@@ -300,7 +300,10 @@ type SynchronizeResponse struct {
 	// next_call is how long to wait before the next call; events on the runner may shorten it.
 	NextCall *durationpb.Duration `protobuf:"bytes,2,opt,name=next_call,json=nextCall,proto3" json:"next_call,omitempty"`
 	// drain asks the runner to finish what it holds, take nothing new, and exit.
-	Drain         bool `protobuf:"varint,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	Drain bool `protobuf:"varint,3,opt,name=drain,proto3" json:"drain,omitempty"`
+	// held_back says by which limit of its owner the runner gets fewer leases than it has slots: with figures, until when, and the
+	// remedy. Empty while no limit concerns it.
+	HeldBack      string `protobuf:"bytes,4,opt,name=held_back,json=heldBack,proto3" json:"held_back,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,6 +357,13 @@ func (x *SynchronizeResponse) GetDrain() bool {
 		return x.Drain
 	}
 	return false
+}
+
+func (x *SynchronizeResponse) GetHeldBack() string {
+	if x != nil {
+		return x.HeldBack
+	}
+	return ""
 }
 
 // Lease is a job held by a runner until its deadline.
@@ -470,11 +480,12 @@ const file_misstep_v1_lease_proto_rawDesc = "" +
 	"\arunning\x18\x02 \x01(\v2\x14.misstep.v1.ProgressH\x00R\arunning\x12/\n" +
 	"\aoutcome\x18\x03 \x01(\v2\x13.misstep.v1.OutcomeH\x00R\aoutcome\x12=\n" +
 	"\afailure\x18\x04 \x01(\v2!.misstep.v1.InfrastructureFailureH\x00R\afailureB\a\n" +
-	"\x05state\"\x90\x01\n" +
+	"\x05state\"\xad\x01\n" +
 	"\x13SynchronizeResponse\x12+\n" +
 	"\adesired\x18\x01 \x03(\v2\x11.misstep.v1.LeaseR\adesired\x126\n" +
 	"\tnext_call\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\bnextCall\x12\x14\n" +
-	"\x05drain\x18\x03 \x01(\bR\x05drain\"\xd5\x01\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\x12\x1b\n" +
+	"\theld_back\x18\x04 \x01(\tR\bheldBack\"\xd5\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\x06recipe\x18\x02 \x01(\v2\x12.misstep.v1.RecipeR\x06recipe\x126\n" +
