@@ -32,10 +32,12 @@ const (
 	// maxReport bounds the results in one report in bytes; gRPC's default limit for received messages is 4 MiB. Results that do not
 	// fit are reported as running and sent with the next call.
 	maxReport = 3 << 20
-	// stopGrace bounds a call of a stopping runner that reports its finished trials, stopTries how often it tries.
-	stopGrace = 5 * time.Second
+	// stopTries is how often a stopping runner tries to report its trials.
 	stopTries = 2
 )
+
+// Parting is how long a stopping runner tries to hand its leases back.
+const Parting = 4 * time.Second
 
 // Config configures a Runner. Client, Executor and Slots are required, the other fields have defaults.
 type Config struct {
@@ -153,7 +155,7 @@ func (r *Runner) retiring() bool {
 
 // Run loops until the coordinator or Drain has drained this runner (it returns nil), until ctx ends (it returns a *StoppedError
 // with ctx's cause), or until the coordinator refuses its reports permanently. When ctx ends, running trials are cancelled, awaited
-// and handed back, and finished trials are reported if a coordinator answers within ten seconds. Call it once.
+// and handed back, and finished trials are reported if a coordinator answers within Parting. Call it once.
 func (r *Runner) Run(ctx context.Context) error {
 	ctx = logctx.With(ctx, slog.String("runner", r.config.ID))
 	trials, cancelTrials := context.WithCancel(context.WithoutCancel(ctx))
@@ -457,10 +459,12 @@ func (r *Runner) stop(ctx context.Context, cancelTrials context.CancelFunc) erro
 		interrupted[id] = l.result.GetFailure().GetInterrupted()
 	}
 	stopped := &StoppedError{Cause: context.Cause(ctx)}
+	parting, end := context.WithTimeout(context.WithoutCancel(ctx), Parting)
+	defer end()
 	for tries := 0; len(r.held) > 0; {
 		request := r.report()
-		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
-		response, err := r.config.Client.Synchronize(parting, request)
+		call, cancel := context.WithTimeout(parting, Parting/stopTries)
+		response, err := r.config.Client.Synchronize(call, request)
 		cancel()
 		if err != nil {
 			if tries++; tries < stopTries && !isRefusal(err) { // another coordinator may answer

@@ -14,6 +14,7 @@ import (
 	"misstep/deploy/vm"
 	"misstep/runner/guest"
 	"misstep/runner/perturb"
+	"misstep/runner/process"
 )
 
 func tool(name, use, remedy string) Diagnosis {
@@ -25,19 +26,14 @@ func tool(name, use, remedy string) Diagnosis {
 }
 
 func cgroups() Diagnosis {
-	const remedy = "trials are then bounded by polling; run as root or delegate a cgroup to have the kernel do it"
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-		if unix.Access("/sys/fs/cgroup", unix.W_OK) == nil {
-			return Diagnosis{Name: "cgroups", State: OK, Detail: "version 2, writable"}
-		}
-		return Diagnosis{"cgroups", Limited, "version 2, not writable", remedy}
-	}
-	for _, dir := range []string{"/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"} {
-		if unix.Access(dir, unix.W_OK) == nil {
-			return Diagnosis{Name: "cgroups", State: OK, Detail: "version 1, writable at " + dir}
+	c := process.DetectCgroups()
+	if unbounded := c.Unbounded(); len(unbounded) > 0 {
+		return Diagnosis{
+			"cgroups", Limited, c.String() + "; " + strings.Join(unbounded, ", ") + " of trials: bounded by polling only",
+			process.Unit,
 		}
 	}
-	return Diagnosis{"cgroups", Limited, "not writable", remedy}
+	return Diagnosis{Name: "cgroups", State: OK, Detail: c.String()}
 }
 
 // schedExt reports whether trials can be perturbed by a scheduler in this kernel.

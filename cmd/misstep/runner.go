@@ -23,7 +23,7 @@ type runnerCommand struct {
 	tlsFlags
 	Slots   int           `within:"[1,4096]" help:"Maximum concurrent trials (default: number of CPUs)." placeholder:"N"`
 	Scratch string        `help:"Folder for the trials' temporary files (default: below the system's temporary folder)." type:"path" placeholder:"DIR"`
-	Drain   time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back." default:"60s"`
+	Drain   time.Duration `within:"[0s,)" help:"How long running trials may go on after SIGTERM before they are handed back; misstep runners drain waits for as long as they take." default:"3s"`
 	Offer   []string      `help:"What to offer beyond running JVMs: sched_ext, vm, vm-deterministic, or none (default: what this machine can do)." placeholder:"CAPABILITY"`
 	httpFlag
 }
@@ -65,10 +65,22 @@ func (c *runnerCommand) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
+	if err := warnUnconfined(logger); err != nil {
+		return err
+	}
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(c.drain(ctx, running, r, logger)) })()
 	return stopped(r.Run(running))
+}
+
+// warnUnconfined says in what the programs of trials are not confined here, a line each.
+func warnUnconfined(logger *slog.Logger) error {
+	gaps, err := executors.Unconfined()
+	for _, g := range gaps {
+		logger.Warn("not confined here", "what", g.What, "remedy", g.Remedy)
+	}
+	return err
 }
 
 // drain is called when ctx has ended. After SIGTERM it drains the runner and returns when trials that are still running must be

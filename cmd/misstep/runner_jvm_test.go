@@ -8,11 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
 	"misstep/app/local"
@@ -20,6 +22,7 @@ import (
 	"misstep/app/submission"
 	"misstep/internal/testenv"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner"
 )
 
 // yard is a coordinator as a process of its own, with a campaign whose trials sleep, and what runners need to run them.
@@ -141,6 +144,21 @@ func ends(t *testing.T, cmd *exec.Cmd) int {
 	}
 }
 
+// What stops a machine kills its services some seconds after SIGTERM: a runner ends before, unless somebody says otherwise.
+func TestDefaultDrainIsShort(t *testing.T) {
+	for _, command := range parser(t).Model.Leaves(false) {
+		if command.Name != "runner" {
+			continue
+		}
+		i := slices.IndexFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "drain" })
+		drain, err := time.ParseDuration(command.Flags[i].Default)
+		require.NoError(t, err)
+		require.LessOrEqual(t, drain+runner.Parting, 8*time.Second, "two seconds are left for the end of the JVMs")
+		return
+	}
+	t.Fatal("no command runner")
+}
+
 // SIGTERM lets running trials end within the given time, then hands them back; a second signal hands them back at once.
 func TestRunnerDrains(t *testing.T) {
 	y := openYard(t, "drained", 3*time.Second, 1000)
@@ -166,6 +184,11 @@ func TestRunnerDrains(t *testing.T) {
 		10*time.Millisecond)
 	require.NoError(t, r.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, exitHandedBack, ends(t, r))
+
+	r = y.runner()
+	require.NoError(t, r.Process.Signal(syscall.SIGTERM))
+	require.Contains(t, []int{exitOK, exitHandedBack}, ends(t, r))
+	require.Contains(t, y.said(), "SIGTERM: draining; a second signal hands running trials back at once\" for=3s")
 
 	s = y.state()
 	require.Zero(t, s.GetRetries()+s.GetFailed()+s.GetRunning(), "what was handed back has used no attempt")

@@ -57,6 +57,9 @@ type Part struct {
 // Parts lists what is confined and what is not.
 func (s *Sandbox) Parts() []Part { return s.parts }
 
+// OwnUsers reports whether each program gets a user of its own.
+func (s *Sandbox) OwnUsers() bool { return s.own }
+
 // String names in one line what confines programs, and what nothing does.
 func (s *Sandbox) String() string {
 	var all []string

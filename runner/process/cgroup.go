@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,30 @@ func usable(folder string) string {
 	}
 	_ = os.Remove(probe)
 	return folder
+}
+
+// Tasks is the name of what pids.max bounds.
+const Tasks = "processes and threads"
+
+// Unit says how the kernel is made to bound trials where it does not bound each.
+const Unit = "bound the runner as a whole by its systemd unit (MemoryMax=, TasksMax=), which also holds for a plain user's"
+
+// Unbounded names what the kernel does not bound in the groups that can be created: memory, or processes and threads. A group of
+// version 2 has controllers below it only if no process is in it, so the group of this process never has them, but the root.
+func (c Cgroups) Unbounded() (all []string) {
+	var delegated []string
+	if c.unified != "" {
+		text, _ := os.ReadFile(filepath.Join(c.unified, "cgroup.subtree_control")) // those that groups below have
+		delegated = strings.Fields(string(text))
+	}
+	for _, one := range []struct{ controller, folder, name string }{
+		{"memory", c.memory, "memory"}, {"pids", c.pids, Tasks},
+	} {
+		if one.folder == "" && !slices.Contains(delegated, one.controller) {
+			all = append(all, one.name)
+		}
+	}
+	return all
 }
 
 // Any reports whether groups can be created at all.
