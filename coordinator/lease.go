@@ -44,6 +44,7 @@ func (s *Server) Synchronize(ctx context.Context, req *misstepv1.SynchronizeRequ
 		now       time.Time
 		drain     bool
 	)
+	s.excuse(runner, req)
 	reports := s.judge(runner, req)
 	may, heldBack := s.mayHold(runner, called)
 	err := s.updateFor(ctx, me, func(tx store.Tx, at time.Time) error {
@@ -182,6 +183,19 @@ func leasesOf(tx store.Tx, holder string) (map[string]bool, error) {
 	return own, err
 }
 
+// excuse takes failed trials as handed back while their owner may write no more evidence: that of theirs may have been refused,
+// which says nothing about them and not much about the owner.
+func (s *Server) excuse(runner reporter, req *misstepv1.SynchronizeRequest) {
+	if runner.receipts == nil || s.config.Unclaimed.Short(runner.owner, plausible.MostEvidence) == nil {
+		return
+	}
+	for _, h := range req.GetHeld() {
+		if f := h.GetFailure(); f != nil {
+			f.Interrupted = true
+		}
+	}
+}
+
 // judge does for all reports what needs no transaction.
 func (s *Server) judge(runner reporter, req *misstepv1.SynchronizeRequest) []report {
 	all := make([]report, len(req.GetHeld()))
@@ -246,9 +260,6 @@ func (s *Server) report(
 		return false, "", s.drawRepetition(whole, held, runner, *r, now)
 	case r.GetFailure() != nil:
 		f := runner.failure(clipFailure(r.GetFailure()))
-		if runner.receipts != nil && s.config.Unclaimed.Short(runner.owner, plausible.MostEvidence) != nil {
-			f.Interrupted = true // its evidence may have been refused, which says nothing about the trial
-		}
 		kind, _ := kindOf(r.HeldLease)
 		s.config.Logger.InfoContext(ctx, "trial without an outcome", slog.String("kind", kind),
 			slog.String("message", f.GetMessage()))

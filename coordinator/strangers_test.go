@@ -37,8 +37,13 @@ type drops struct {
 	by map[string]int
 }
 
-func (d *drops) Granted(int)                      {}
-func (d *drops) Result(kind string)               { d.by["recorded"]++ }
+func (d *drops) Granted(int) {}
+func (d *drops) Result(kind string) {
+	d.by["recorded"]++
+	if kind == coordinator.HandedBack {
+		d.by[kind]++
+	}
+}
 func (d *drops) Dropped(reason string, count int) { d.by[reason] += count }
 func (d *drops) Batch(int)                        {}
 
@@ -269,7 +274,7 @@ func TestNoTrialsWhoseEvidenceIsRefused(t *testing.T) {
 	require.Equal(t, "1.0 GiB of the 2.0 GiB of evidence that an owner may write on a day without an outcome that names it are used "+
 		"(misstep coordinator --owner-unclaimed): it is counted anew at 2026-11-30 00:00 UTC; find out why the outcomes do not "+
 		"arrive, or raise the limit", answer.GetHeldBack())
-	require.Equal(t, map[string]int{"recorded": 1}, s.drops.by)
+	require.Equal(t, map[string]int{"recorded": 1, coordinator.HandedBack: 1}, s.drops.by)
 	c, err := s.server.GetCampaign(t.Context(), &misstepv1.GetCampaignRequest{CampaignId: s.id})
 	require.NoError(t, err)
 	require.Zero(t, c.GetCampaign().GetRetries())
