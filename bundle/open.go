@@ -64,7 +64,8 @@ func Read(r io.ReaderAt, size int64) (*Bundle, error) {
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("not a bundle, cut off or damaged: %w", err)
+		return nil, fmt.Errorf("not a bundle, or one that is cut off or damaged: fetch it anew, and compare its size with the "+
+			"original's: %w", err)
 	}
 	b := &Bundle{closer: io.NopCloser(nil), entries: map[string]*zip.File{}}
 	manifest, err := b.list(archive)

@@ -36,10 +36,7 @@ func (s *Server) PutKnownBugs(ctx context.Context, req *misstepv1.PutKnownBugsRe
 			return nil, status.Errorf(codes.InvalidArgument, "known bug %d (%q): its id must not begin with @", i, clip(b.GetId()))
 		}
 	}
-	resp := &misstepv1.PutKnownBugsResponse{}
-	for _, b := range req.GetBugs() {
-		resp.Warnings = append(resp.Warnings, known.Warnings(b)...)
-	}
+	resp := &misstepv1.PutKnownBugsResponse{Warnings: known.AllWarnings(req.GetBugs())}
 	err := s.update(ctx, func(tx store.Tx, now time.Time) error {
 		for _, b := range req.GetBugs() {
 			b = proto.CloneOf(b)

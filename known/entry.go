@@ -1,14 +1,11 @@
 package known
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"misstep/internal/strictyaml"
 )
 
 // Match is a pattern of signatures: the kind, and a pattern for each part in order, in which * stands for any string, {a|b} for a
@@ -32,9 +29,7 @@ type entry struct {
 
 func readEntries(text []byte) ([]entry, error) {
 	var entries []entry
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&entries); err != nil && !errors.Is(err, io.EOF) {
+	if err := strictyaml.Decode(text, &entries); err != nil {
 		return nil, fmt.Errorf("read the catalogue of known bugs: %w", err)
 	}
 	return entries, nil

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"misstep/internal/shorten"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -168,6 +169,43 @@ func Warnings(p *misstepv1.KnownBug) []string {
 		}
 	}
 	return out
+}
+
+const (
+	// maxWarnings bounds the lines of AllWarnings, maxWarning one of them in bytes.
+	maxWarnings = 100
+	maxWarning  = 400
+)
+
+// AllWarnings returns the warnings of several entries: each once, with how often it occurs, and of more than a hundred the first,
+// with the number of the others.
+func AllWarnings(bugs []*misstepv1.KnownBug) (lines []string) {
+	times := map[string]int{}
+	var order []string
+	left := 0
+	for _, b := range bugs {
+		for _, w := range Warnings(b) {
+			w = shorten.To(w, maxWarning)
+			switch {
+			case times[w] == 0 && len(order) == maxWarnings:
+				left++
+				continue
+			case times[w] == 0:
+				order = append(order, w)
+			}
+			times[w]++
+		}
+	}
+	for _, w := range order {
+		if n := times[w]; n > 1 {
+			w += fmt.Sprintf(" (%d times)", n)
+		}
+		lines = append(lines, w)
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", left))
+	}
+	return lines
 }
 
 var labels = strings.NewReplacer("frame: ", "", "walker: ", "", "thread: ", "", "operation: ", "", "*", "", " ", "", stub, "")

@@ -1,6 +1,7 @@
 package known_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -135,4 +136,30 @@ func TestCataloguesAreBounded(t *testing.T) {
 	text := strings.Repeat("- {id: a, matches: [{kind: mismatch, parts: [b]}]}\n", 1+known.MaxBytes/50)
 	_, err := known.ParseOwn([]byte(text))
 	require.ErrorContains(t, err, "expected at most 2048 KiB: divide the file")
+}
+
+// A hostile file's warnings appear once, and no more than a screen or two of them.
+func TestAllWarningsAreBounded(t *testing.T) {
+	wide := func(id string, n int) *misstepv1.KnownBug {
+		b := &misstepv1.KnownBug{Id: id}
+		for range n {
+			b.Matches = append(b.Matches, &misstepv1.KnownMatch{Kind: "crash", Parts: []string{"SIGSEGV", "*"}})
+		}
+		return b
+	}
+	got := known.AllWarnings([]*misstepv1.KnownBug{wide("A", 20_000), wide("B", 1)})
+	require.Len(t, got, 2)
+	require.Contains(t, got[0], "would get this label, too (20000 times)")
+	require.NotContains(t, got[1], "times")
+
+	var many []*misstepv1.KnownBug
+	for i := range 500 {
+		many = append(many, wide(fmt.Sprint("B", i), 1))
+	}
+	got = known.AllWarnings(many)
+	require.Len(t, got, 101)
+	require.Equal(t, "and 400 more", got[100])
+
+	long := &misstepv1.KnownBug{Id: "L", FixedIn: []string{strings.Repeat("x", 1<<20)}}
+	require.Less(t, len(known.AllWarnings([]*misstepv1.KnownBug{long})[0]), 500)
 }

@@ -252,14 +252,11 @@ func (c *knownCheck) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	doubtful := false
-	for _, b := range bugs {
-		for _, w := range known.Warnings(b) {
-			doubtful = true
-			fmt.Fprintf(e.stdout, "warning: %s\n", w)
-		}
+	warnings := known.AllWarnings(bugs)
+	for _, w := range warnings {
+		fmt.Fprintf(e.stdout, "warning: %s\n", w)
 	}
-	if !doubtful {
+	if len(warnings) == 0 {
 		fmt.Fprintf(e.stdout, "%s, none too wide\n", plural(len(bugs), "known bug"))
 	}
 	if len(c.Coordinator) == 0 && c.Dir == "" {

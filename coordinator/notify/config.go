@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -12,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"misstep/coordinator/projects"
+	"misstep/internal/strictyaml"
 )
 
 // targetFile is one entry of the file that ReadTargets reads.
@@ -50,9 +48,7 @@ func ReadTargets(path string) ([]Target, error) {
 		return nil, fmt.Errorf("read the targets of notifications: %w", err)
 	}
 	var entries []targetFile
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&entries); err != nil {
+	if err := strictyaml.Decode(text, &entries); err != nil {
 		return nil, fmt.Errorf("read the targets of notifications in %s: %w", path, err)
 	}
 	if len(entries) == 0 {
