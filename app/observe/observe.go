@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -15,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"misstep/internal/serverlog"
 )
 
 // namespace begins the names of Misstep's own metrics.
@@ -34,6 +37,8 @@ type Endpoints struct {
 	Metrics prometheus.Gatherer
 	// Ready returns an error that says why the process cannot do its work.
 	Ready func(context.Context) error
+	// Logger takes the errors of connections; nil is none.
+	Logger *slog.Logger
 }
 
 // readyTimeout bounds how long Ready may take.
@@ -67,7 +72,13 @@ func (e Endpoints) Start(address string) (at string, stop func(), err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("serve metrics on %s: %w; choose another --http", address, err)
 	}
-	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	logger := e.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	server := &http.Server{
+		Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: serverlog.New(logger, "metrics"),
+	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	stop = func() {

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"misstep/internal/serverlog"
 )
 
 // Start serves the site on an address until stop is called, by TLS with that configuration unless it is nil, and returns its URL.
@@ -23,7 +25,10 @@ func (s *Site) Start(address string, secure *tls.Config) (url string, stop func(
 	if secure != nil {
 		listener, scheme = tls.NewListener(listener, secure), "https"
 	}
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: serverlog.New(s.Logger, "pages"),
+	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	return scheme + "://" + at + "/", func() {

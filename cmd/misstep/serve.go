@@ -60,6 +60,7 @@ func (f httpFlag) serve(logger *slog.Logger, endpoints observe.Endpoints) (stop 
 	if f.HTTP == "" {
 		return func() {}, nil
 	}
+	endpoints.Logger = logger
 	at, stop, err := endpoints.Start(f.HTTP)
 	if err != nil {
 		return nil, err
