@@ -46,12 +46,12 @@ func TestMarks(t *testing.T) {
 	path := s.findingOf("Both")
 	id := strings.TrimPrefix(path, "/findings/")
 	_, err := s.st.SetVisibility(t.Context(), &misstepv1.SetVisibilityRequest{
-		FindingId: id, Visibility: misstepv1.Visibility_VISIBILITY_SHARED, Reason: "others have it, too",
+		FindingId: id, Visibility: misstepv1.Visibility_VISIBILITY_SHARED, Reason: "others have it, too \u202egnp.exe",
 	})
 	require.NoError(t, err)
 	facts := words(s.page(path), "[data-part=facts]")
 	assert.Contains(t, facts, "shared with all projects, set")
-	assert.Contains(t, facts, "others have it, too")
+	assert.Contains(t, facts, `others have it, too \u202egnp.exe`, "it would turn around what follows")
 	assert.Contains(t, facts, "Only token anna/runner, "+evil+" reported it, whose runners are set aside")
 	for row, want := range map[string]string{id: "new shared doubted", "frame::sender": "new doubted"} {
 		tr := s.page("/findings?by=finding").Find("table.list tbody tr:contains('" + row + "') td").First()

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -140,7 +143,25 @@ func (s *Site) html(v *visit, r *http.Request, p *page) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err := templates[p.template].ExecuteTemplate(&b, "layout", view)
-	return b.Bytes(), err
+	return undirected(b.Bytes()), err
+}
+
+// undirected returns a page in which characters that change the direction of text (Unicode's Bidi_Control) are visible: names that
+// others chose could show what follows them in another order.
+func undirected(page []byte) []byte {
+	control := func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
+	if bytes.IndexFunc(page, control) < 0 {
+		return page
+	}
+	var out []byte
+	for _, r := range string(page) {
+		if control(r) {
+			out = fmt.Appendf(out, "\\u%04x", r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
 }
 
 func send(w http.ResponseWriter, code int, kind string, text []byte) {
