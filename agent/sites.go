@@ -15,6 +15,9 @@ const FileSites = "sites.bin"
 // MaxSitesBytes is the size of the largest sites.bin.
 const MaxSitesBytes = sitesMostBytes
 
+// maxSitesMemory bounds the memory that Sites take, in bytes.
+const maxSitesMemory = 512 << 20
+
 // ErrSites is wrapped by errors about a file that is not a sites.bin of this version of the agent.
 var ErrSites = errors.New("not a file of sites of this agent")
 
@@ -25,7 +28,7 @@ type Sites struct {
 	Classes []SiteClass
 	// Redefined are the names of classes that were redefined or retransformed.
 	Redefined []string
-	// Full says that classes are missing since the file was as large as it may be. Cut is the number of bytes of an unfinished
+	// Full says that classes are missing since the file was as large as it may be, or would take more memory than it may. Cut is the number of bytes of an unfinished
 	// record at the end.
 	Full bool
 	Cut  int
@@ -106,7 +109,7 @@ func ParseSites(data []byte) (Sites, error) {
 		return Sites{}, fmt.Errorf("%w: wrong magic number", ErrSites)
 	}
 	var s Sites
-	r := sitesReader{sites: &s}
+	r := sitesReader{sites: &s, left: maxSitesMemory}
 	for at := 8; at < len(data); {
 		size, n := binary.Uvarint(data[at+1:])
 		if n == 0 || n > 0 && size > uint64(len(data)-at-1-n) {
@@ -118,7 +121,12 @@ func ParseSites(data []byte) (Sites, error) {
 		}
 		begin := at + 1 + n
 		r.rest, r.err = data[begin:begin+int(size)], nil
-		if r.record(data[at]); r.err != nil {
+		r.record(data[at])
+		if errors.Is(r.err, errSitesRoom) {
+			s.Full = true
+			break
+		}
+		if r.err != nil {
 			return Sites{}, fmt.Errorf("%w: the record at byte %d: %w", ErrSites, at, r.err)
 		}
 		at = begin + int(size)

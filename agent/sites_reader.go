@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unsafe"
 )
 
 // sitesReader reads the values of one record of sites.bin. The first error stays; what is read after it is zero.
@@ -13,6 +14,20 @@ type sitesReader struct {
 	strings []string
 	rest    []byte
 	err     error
+	// left is the memory that what follows may take, in bytes.
+	left int
+}
+
+// errSitesRoom is the error of a record for which there is no room.
+var errSitesRoom = errors.New("the sites take more memory than they may")
+
+// room reports whether there is room for n values of so many bytes, and counts it. A file of the largest size could be decoded to
+// sixteen times as much.
+func (r *sitesReader) room(n int, size uintptr) bool {
+	if r.left -= n * int(size); r.left < 0 {
+		r.fail(errSitesRoom)
+	}
+	return r.err == nil
 }
 
 func (r *sitesReader) fail(err error) {
@@ -58,11 +73,17 @@ func (r *sitesReader) count(bytes int) int {
 func (r *sitesReader) record(tag byte) {
 	switch tag {
 	case sitesString:
-		r.strings = append(r.strings, string(r.rest))
+		if r.room(1, 3*unsafe.Sizeof("")+uintptr(len(r.rest))) { // the slice's growth and the allocator's rounding included
+			r.strings = append(r.strings, string(r.rest))
+		}
 	case sitesClass:
-		r.sites.Classes = append(r.sites.Classes, r.class())
+		if c := r.class(); r.room(1, 2*unsafe.Sizeof(c)) {
+			r.sites.Classes = append(r.sites.Classes, c)
+		}
 	case sitesRedefined:
-		r.sites.Redefined = append(r.sites.Redefined, r.text())
+		if name := r.text(); r.room(1, 2*unsafe.Sizeof(name)) {
+			r.sites.Redefined = append(r.sites.Redefined, name)
+		}
 	case sitesEnd:
 		r.sites.Full = true
 	default:
@@ -72,11 +93,15 @@ func (r *sitesReader) record(tag byte) {
 
 func (r *sitesReader) class() SiteClass {
 	c := SiteClass{Name: r.text(), Super: r.text(), Interface: r.unsigned()&sitesInterface != 0}
-	c.Targets = make([]SiteTarget, r.count(4))
+	if n := r.count(4); r.room(n, unsafe.Sizeof(SiteTarget{})) {
+		c.Targets = make([]SiteTarget, n)
+	}
 	for i := range c.Targets {
 		c.Targets[i] = SiteTarget{r.text(), r.text(), r.text(), r.unsigned()&sitesPolymorphic != 0}
 	}
-	c.Methods = make([]SiteMethod, r.count(4))
+	if n := r.count(4); r.room(n, unsafe.Sizeof(SiteMethod{})) {
+		c.Methods = make([]SiteMethod, n)
+	}
 	for i := range c.Methods {
 		m := &c.Methods[i]
 		m.Name, m.Descriptor = r.text(), r.text()
@@ -91,7 +116,11 @@ func (r *sitesReader) class() SiteClass {
 }
 
 func (r *sitesReader) code(targets uint64) []Site {
-	code := make([]Site, r.count(2))
+	n := r.count(2)
+	if !r.room(n, unsafe.Sizeof(Site{})) {
+		return nil
+	}
+	code := make([]Site, n)
 	var bci uint64
 	for i := range code {
 		bci += r.small(math.MaxUint16)

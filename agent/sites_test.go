@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/binary"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -50,6 +52,33 @@ func TestSitesOfAClass(t *testing.T) {
 		}},
 		Redefined: []string{"A"},
 	}, got)
+}
+
+// A few bytes of the file can stand for many of memory: what has no room is left out, and the sites say that classes are missing.
+func TestMemoryOfSitesIsBounded(t *testing.T) {
+	many := func(record sitesFile) sitesFile {
+		return append(newSitesFile(), bytes.Repeat(record, 48<<20/len(record))...)
+	}
+	methods := append([]byte{0, 0, 0, 0}, binary.AppendUvarint(nil, 60_000)...) // of a class without a name
+	methods = append(methods, make([]byte, 60_000*4)...)
+	for name, file := range map[string]sitesFile{
+		"texts":     many(sitesFile{}.record(sitesString)),
+		"classes":   many(sitesFile{}.record(sitesClass, 0, 0, 0, 0, 0)),
+		"redefined": many(sitesFile{}.record(sitesRedefined, 0)),
+		"methods":   many(sitesFile{}.record(sitesClass, methods...)),
+	} {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		got, err := ParseSites(file)
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		require.NoError(t, err, name)
+		assert.True(t, got.Full, name)
+		assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(maxSitesMemory), name)
+		runtime.KeepAlive(file)
+		runtime.KeepAlive(got)
+	}
 }
 
 func TestSitesThatEndEarly(t *testing.T) {
