@@ -2,6 +2,7 @@ package triage
 
 import (
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
@@ -105,14 +106,14 @@ func (e example) shorten(width int) *misstepv1.Mismatch {
 	if len(left)+len(right) == 0 {
 		return m
 	}
-	short := proto.CloneOf(m)
+	short := withoutFrames(m)
 	// The frames that agree from the bottom are as many as before, less those left out.
 	boundary := len(m.GetReference().GetFrames()) - int(m.GetDivergence())
 	for _, g := range left {
 		short.Divergence -= uint32(max(0, g.end-max(g.begin, boundary)))
 	}
-	leaveOut(short.GetReference(), left)
-	leaveOut(short.GetSuspect(), right)
+	leaveOut(short.GetReference(), m.GetReference().GetFrames(), left)
+	leaveOut(short.GetSuspect(), m.GetSuspect().GetFrames(), right)
 	if after, title := Mismatch(short); title != e.title || !signature.Same(e.signature, after) {
 		return m
 	}
@@ -122,18 +123,45 @@ func (e example) shorten(width int) *misstepv1.Mismatch {
 // gap is a range of frames, as indices from the top.
 type gap struct{ begin, end int }
 
-func leaveOut(t *misstepv1.Trace, gaps []gap) {
+// withoutFrames copies a mismatch but for the frames of its traces, which may be most of it.
+func withoutFrames(m *misstepv1.Mismatch) *misstepv1.Mismatch {
+	shallow := &misstepv1.Mismatch{}
+	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		shallow.ProtoReflect().Set(field, value)
+		return true
+	})
+	for _, trace := range []**misstepv1.Trace{&shallow.Reference, &shallow.Suspect} {
+		if *trace == nil {
+			continue
+		}
+		bare := &misstepv1.Trace{}
+		(*trace).ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+			if field.Name() != "frames" {
+				bare.ProtoReflect().Set(field, value)
+			}
+			return true
+		})
+		*trace = bare
+	}
+	return proto.CloneOf(shallow)
+}
+
+// leaveOut gives a trace without frames those frames, but for the gaps. The frames are shared.
+func leaveOut(t *misstepv1.Trace, frames []*misstepv1.Frame, gaps []gap) {
 	if len(gaps) == 0 {
+		if t != nil {
+			t.Frames = frames
+		}
 		return
 	}
 	var kept []*misstepv1.Frame
 	from := 0
 	for _, g := range gaps {
-		kept = append(kept, t.GetFrames()[from:g.begin]...)
+		kept = append(kept, frames[from:g.begin]...)
 		t.LeftOut = append(t.LeftOut, &misstepv1.FramesLeftOut{Before: uint32(len(kept)), Frames: uint32(g.end - g.begin)})
 		from = g.end
 	}
-	t.Frames = append(kept, t.GetFrames()[from:]...)
+	t.Frames = append(kept, frames[from:]...)
 }
 
 // gaps returns what can be left out of the reference and of the suspect. Frames that agree are left out of both alike. A sample's

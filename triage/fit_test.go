@@ -116,6 +116,22 @@ func TestShortenKeepsTopBottomAndWhereStacksPart(t *testing.T) {
 }
 
 // A sample's reference lacks the methods that are not instrumented.
+// What is left out is not copied first: of a deep stack that is nearly all.
+func TestShortenCopiesNoFrames(t *testing.T) {
+	m := deepFault("gst-asgct", 300, 0)
+	for range 4 {
+		m.Reference.Frames = append(m.Reference.Frames, m.GetReference().GetFrames()...)
+	}
+	whole := testing.AllocsPerRun(3, func() { proto.CloneOf(m) })
+	before := proto.CloneOf(m)
+	judged := testing.AllocsPerRun(3, func() { triage.Mismatch(m) })
+	var short *misstepv1.Mismatch
+	took := testing.AllocsPerRun(3, func() { short = triage.Shorten(m, 6) })
+	require.Less(t, len(short.GetReference().GetFrames()), 100)
+	require.Less(t, took-2*judged, whole, "allocations, beside those of triage before and after")
+	require.True(t, proto.Equal(before, m), "the argument is as it was")
+}
+
 func TestShortenOfASampleLeavesOutWhatLiesBetween(t *testing.T) {
 	m := deepFault(recipe.AsgctShadow, 600, 0)
 	m.Reference.Source, m.Pc = "shadow", 1

@@ -147,7 +147,7 @@ func (a *auditor) records(ctx context.Context, e *misstepv1.Evidence) (jvm.Recor
 		return jvm.Records{}, err
 	}
 	defer r.Close()
-	return jvm.ReadRecords(r), nil
+	return jvm.ReadRecords(ctx, r)
 }
 
 func (a *auditor) record(trial uint64, m *misstepv1.Mismatch) {

@@ -55,12 +55,12 @@ func (agentJudge) judges(check string) bool {
 	return ok && known.Slot != recipe.NoSlot
 }
 
-func (j agentJudge) judge(_ context.Context, _ string, checks []*misstepv1.Check) (out judgement, err error) {
+func (j agentJudge) judge(ctx context.Context, _ string, checks []*misstepv1.Check) (out judgement, err error) {
 	out.counts = map[string]*misstepv1.CheckCount{}
 	for _, c := range checks {
 		out.counts[c.GetName()] = j.count(c.GetName())
 	}
-	records, err := readRecords(j.path(dirAgent, fileRecords))
+	records, err := readRecords(ctx, j.path(dirAgent, fileRecords))
 	out.mismatches, out.lost = records.Mismatches, losses{records.Damaged + records.Torn, records.excess()}
 	return out, err
 }

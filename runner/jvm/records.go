@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (r Records) excess() string {
 }
 
 // readRecords is ReadRecords of a file; one that does not exist has no records.
-func readRecords(path string) (Records, error) {
+func readRecords(ctx context.Context, path string) (Records, error) {
 	f, err := regular.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return Records{}, nil
@@ -77,18 +78,22 @@ func readRecords(path string) (Records, error) {
 		return Records{}, fmt.Errorf("read mismatch records: %w", err)
 	}
 	defer f.Close()
-	return ReadRecords(f), nil
+	return ReadRecords(ctx, f)
 }
 
 // ReadRecords reads mismatch records, one JSON object a line, and merges those of the same boundary and moment; moments are kept
 // apart because triage may distinguish them. The most frequent moment of each boundary comes first, so that a bound on the number
-// cuts off the most redundant ones. What is read is bounded, and so are the memory and the time that it takes.
-func ReadRecords(f io.Reader) Records {
+// cuts off the most redundant ones. What is read is bounded, and so are the memory and the time that it takes. The error is ctx's,
+// if that ends before.
+func ReadRecords(ctx context.Context, f io.Reader) (Records, error) {
 	limited := &io.LimitedReader{R: f, N: maxRecordsRead + 1}
 	k := keeper{kept: map[[sha256.Size]byte]*keptRecord{}}
 	in := bufio.NewReaderSize(limited, 64<<10)
 	var line []byte
 	for ended := false; !ended && k.parts <= maxPartsRead; {
+		if ctx.Err() != nil {
+			return Records{}, ctx.Err()
+		}
 		var err error
 		line, err = capped.ReadLine(in, line[:0], maxRecordBytes+1)
 		ended = err != nil
@@ -96,7 +101,7 @@ func ReadRecords(f io.Reader) Records {
 	}
 	k.Cut = limited.N == 0 || k.parts > maxPartsRead
 	k.order()
-	return k.Records
+	return k.Records, nil
 }
 
 // keeper merges records.
@@ -186,6 +191,9 @@ func (k *keeper) record(m *misstepv1.Mismatch) {
 // it.
 func (k *keeper) room(r *keptRecord, freed int) bool {
 	size := sizeOf(r.Mismatch)
+	if k.size-freed+least > maxRecordsKept {
+		return false
+	}
 	if k.size-freed+size > maxRecordsKept/2 {
 		r.Mismatch = triage.Shorten(r.Mismatch, keptWidth)
 		size = sizeOf(r.Mismatch)
@@ -197,10 +205,13 @@ func (k *keeper) room(r *keptRecord, freed int) bool {
 	return true
 }
 
+// least is what any mismatch takes, see sizeOf.
+const least = 1024
+
 // sizeOf is about what a mismatch takes of memory, in bytes.
 func sizeOf(m *misstepv1.Mismatch) int {
 	const message = 128 // of each frame and word, besides their texts
-	return 1024 + proto.Size(m) + message*(depth(m)+len(m.GetStack()))
+	return least + proto.Size(m) + message*(depth(m)+len(m.GetStack()))
 }
 
 // order sets Mismatches to what was kept.

@@ -2,8 +2,10 @@ package jvm
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -40,11 +42,37 @@ func allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
+func readAll(t testing.TB, f io.Reader) Records {
+	t.Helper()
+	records, err := ReadRecords(t.Context(), f)
+	require.NoError(t, err)
+	return records
+}
+
+// Whoever reads a large file ends when told to.
+func TestReadingRecordsEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	line := framesOf("a.A", 100)
+	lines := 0
+	source := readerFunc(func(p []byte) (int, error) { // without an end
+		if lines++; lines == 100 {
+			cancel()
+		}
+		return copy(p, line), nil
+	})
+	_, err := ReadRecords(ctx, source)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
 // A record is refused by what it holds before it is decoded: two lines of 27 MB with nine million frames took gigabytes.
 func TestARecordOfMillionsOfFramesIsNotDecoded(t *testing.T) {
 	text := strings.Repeat(framesOf("a.A", 9_000_000), 2) + record(t, "gst-asgct", "a.A", 0, 1)
 	var records Records
-	took := allocated(func() { records = ReadRecords(strings.NewReader(text)) })
+	took := allocated(func() { records = readAll(t, strings.NewReader(text)) })
 	assert.Less(t, took, uint64(8*len(text)/2), "buffers for the longest line")
 	assert.Equal(t, 2, records.TooLarge)
 	assert.Len(t, records.Mismatches, 1, "the others are read")
@@ -54,7 +82,7 @@ func TestARecordOfMillionsOfFramesIsNotDecoded(t *testing.T) {
 func TestARecordOfLongTextsIsNotDecoded(t *testing.T) {
 	text := framesOf(strings.Repeat("c", 30<<20), 1) + record(t, "gst-asgct", "a.A", 0, 1)
 	var records Records
-	took := allocated(func() { records = ReadRecords(strings.NewReader(text)) })
+	took := allocated(func() { records = readAll(t, strings.NewReader(text)) })
 	assert.Less(t, took, uint64(6*len(text)), "the buffer as it grows")
 	assert.Equal(t, 1, records.TooLarge)
 	assert.Len(t, records.Mismatches, 1)
@@ -67,7 +95,7 @@ func TestMemoryOfManyLargeRecordsIsBounded(t *testing.T) {
 		text.WriteString(framesOf(fmt.Sprint("a.A", i), triage.MaxFrames))
 	}
 	before := live()
-	records := ReadRecords(strings.NewReader(text.String()))
+	records := readAll(t, strings.NewReader(text.String()))
 	took := live() - before
 	assert.Less(t, took, uint64(3*maxRecordsKept))
 	kept := len(records.Mismatches) // assert.Len would print them
@@ -96,7 +124,7 @@ func TestRecordsAreBoundedAsOutcomesAre(t *testing.T) {
 		"name":   fmt.Sprintf(`{"check":"gst-asgct","kind":%q}`, strings.Repeat("k", 1000)) + "\n",
 		"code":   fmt.Sprintf(`{"check":"gst-asgct","kind":"foreign","code":%q}`, strings.Repeat("AAAA", 1000)) + "\n",
 	} {
-		records := ReadRecords(strings.NewReader(line))
+		records := readAll(t, strings.NewReader(line))
 		assert.Equal(t, 1, records.TooLarge, what)
 		assert.Empty(t, records.Mismatches, what)
 	}
@@ -107,7 +135,7 @@ func TestRecordsThatAreNoFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, unix.Mkfifo(pipe, 0o600))
 	for _, path := range []string{pipe, t.TempDir()} {
-		records, err := readRecords(path)
+		records, err := readRecords(t.Context(), path)
 		require.NoError(t, err)
 		require.Contains(t, records.excess(), "not a regular file")
 	}
@@ -126,7 +154,7 @@ func FuzzRecords(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		records := ReadRecords(bytes.NewReader(text))
+		records := readAll(t, bytes.NewReader(text))
 		lines := 1 + bytes.Count(text, []byte("\n"))
 		require.LessOrEqual(t, records.Damaged+records.Torn+records.TooLarge+records.LeftOut+len(records.Mismatches), lines)
 		size := 0
