@@ -73,6 +73,9 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 	if err := a.update(ctx); err != nil {
 		return build{}, err
 	}
+	if err := a.checkDates(filepath.Join(filepath.Dir(work), aptDatesFile)); err != nil {
+		return build{}, err
+	}
 	jre, jdk := fmt.Sprintf("openjdk-%d-jre-headless", d.feature), fmt.Sprintf("openjdk-%d-jdk-headless", d.feature)
 	options.report("downloading "+jdk, 0, 0)
 	if err := a.download(ctx, append([]string{jre, jdk}, runtimePackages...)); err != nil {
