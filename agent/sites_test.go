@@ -57,7 +57,7 @@ func TestSitesOfAClass(t *testing.T) {
 // A few bytes of the file can stand for many of memory: what has no room is left out, and the sites say that classes are missing.
 func TestMemoryOfSitesIsBounded(t *testing.T) {
 	many := func(record sitesFile) sitesFile {
-		return append(newSitesFile(), bytes.Repeat(record, 48<<20/len(record))...)
+		return append(newSitesFile(), bytes.Repeat(record, 64<<20/len(record))...)
 	}
 	methods := append([]byte{0, 0, 0, 0}, binary.AppendUvarint(nil, 60_000)...) // of a class without a name
 	methods = append(methods, make([]byte, 60_000*4)...)

@@ -143,7 +143,7 @@ func TestReadTargets(t *testing.T) {
 	assert.Empty(t, targets[0].Project)
 	assert.Equal(t, "loom", targets[1].Project)
 	for text, want := range map[string]string{
-		"":                                       "read the targets",
+		"":                                       "names no target",
 		"[]":                                     "names no target",
 		"- {name: a, colour: red}":               "colour",
 		"- " + hook:                              "expected a name",

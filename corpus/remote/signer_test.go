@@ -60,9 +60,9 @@ func (a attempt) ask(name, value string) attempt {
 	return a
 }
 
-// A signed request is good for one object, its method and its content: whoever has it makes nothing else of it at a real object
-// store.
-func TestWhatASignedRequestIsGoodFor(t *testing.T) {
+// A signed request is good for one object, its method and its content (see TestWhatASignedRequestAllows): neither other headers nor
+// other parameters of its address make a real object store do anything else.
+func TestWhatElseNobodyMakesOfASignedRequest(t *testing.T) {
 	s := testenv.StartS3(t)
 	store := bucket(t, s, "")
 	const other, mine = "another's evidence", "mine: as many bytes" // one byte longer
@@ -84,10 +84,7 @@ func TestWhatASignedRequestIsGoodFor(t *testing.T) {
 	content := func(a attempt, text string) attempt { a.body = text; return a }
 	for name, a := range map[string]attempt{
 		"another object":            elsewhere,
-		"other bytes":               content(put, wrong),
 		"other bytes and their sum": content(put, wrong).with("X-Amz-Checksum-Sha256", base64.StdEncoding.EncodeToString(sum[:])),
-		"more bytes":                content(put, mine+"x"),
-		"fewer bytes":               content(put, mine[1:]),
 		"over what is there":        put.with("If-None-Match", ""),
 		"for longer":                put.ask("X-Amz-Expires", "604800"),
 		"of another day":            put.ask("X-Amz-Date", "20300101T000000Z"),
@@ -96,8 +93,6 @@ func TestWhatASignedRequestIsGoodFor(t *testing.T) {
 		"its rights":                put.ask("acl", ""),
 		"its tags":                  put.ask("tagging", ""),
 		"a part of many":            put.ask("partNumber", "1").ask("uploadId", "1"),
-		"to read":                   method(put, http.MethodGet),
-		"to delete":                 method(put, http.MethodDelete),
 	} {
 		status, text := a.send(t)
 		require.GreaterOrEqual(t, status, 400, "%s: %s", name, text)

@@ -60,8 +60,7 @@ func TestArchivesThatNobodySigned(t *testing.T) {
 	require.Error(t, err, "a list of another digest")
 }
 
-// Old lists are refused although whoever signed them is trusted: those that say themselves that they are over, by apt, and those
-// that are older than what an earlier import saw.
+// Lists that are older than what an earlier import saw are refused, although whoever made them is trusted.
 func TestOldPackageLists(t *testing.T) {
 	if _, err := exec.LookPath("apt-get"); err != nil {
 		t.Skipf("needs apt: %v", err)
@@ -72,9 +71,9 @@ func TestOldPackageLists(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(list), 0o755))
 	const packages = "Package: openjdk-21-jdk-headless\nVersion: 1\nArchitecture: all\nFilename: x.deb\nSize: 1\nSHA256: 00\n\n"
 	write(t, list, packages, 0o644)
-	read := func(date, more string) error {
+	read := func(date string) error {
 		write(t, release, "Origin: Debian\nSuite: trixie\nCodename: trixie\nComponents: main\nArchitectures: amd64 all\n"+
-			"Date: "+date+"\n"+more+"SHA256:\n"+
+			"Date: "+date+"\nSHA256:\n"+
 			fmt.Sprintf(" %x %d main/binary-amd64/Packages\n", sha256.Sum256([]byte(packages)), len(packages)), 0o644)
 		work := t.TempDir()
 		sources := filepath.Join(work, "a.list")
@@ -86,20 +85,16 @@ func TestOldPackageLists(t *testing.T) {
 		}
 		return a.checkDates(dates)
 	}
-	require.NoError(t, read("Thu, 12 Nov 2020 10:00:00 UTC", ""))
-	require.NoError(t, read("Fri, 13 Nov 2020 10:00:00 UTC", ""))
-	require.NoError(t, read("Fri, 13 Nov 2020 10:00:00 UTC", ""), "the same again")
-	err := read("Thu, 12 Nov 2020 10:00:00 UTC", "")
+	require.NoError(t, read("Thu, 12 Nov 2020 10:00:00 UTC"))
+	require.NoError(t, read("Fri, 13 Nov 2020 10:00:00 UTC"))
+	require.NoError(t, read("Fri, 13 Nov 2020 10:00:00 UTC"), "the same again")
+	err := read("Thu, 12 Nov 2020 10:00:00 UTC")
 	require.ErrorContains(t, err, `suite "trixie": the archive shows its state of Thu, 12 Nov 2020 10:00:00 UTC, and showed that of `+
 		"Fri, 13 Nov 2020 10:00:00 UTC before: its mirror is behind, or somebody replays old packages")
 	require.NoError(t, os.Remove(dates))
-	require.NoError(t, read("Thu, 12 Nov 2020 10:00:00 UTC", ""), "whoever removes the file accepts it")
+	require.NoError(t, read("Thu, 12 Nov 2020 10:00:00 UTC"), "whoever removes the file accepts it")
 
-	err = read("Sat, 14 Nov 2020 10:00:00 UTC", "Valid-Until: Sat, 21 Nov 2020 10:00:00 UTC\n")
-	_, refused := errors.AsType[*UnreachableError](err)
-	require.True(t, refused, "%v", err)
-	require.ErrorContains(t, err, "expired")
-	require.ErrorContains(t, read("yesterday", ""), "Date")
+	require.ErrorContains(t, read("yesterday"), "no date that can be read")
 }
 
 func TestLinesOfASearch(t *testing.T) {

@@ -53,7 +53,7 @@ func TestErrors(t *testing.T) {
 			"syntax", "- id: \"a\n", "no valid YAML: line 2: found unexpected end of stream: look at quotes, colons and the indentation " +
 				"there, which is by spaces",
 		},
-		{"two documents", "- id: a\n---\n- id: b\n", "line 3: expected one document, found a second: remove the line ---"},
+		{"two documents", "- id: a\n---\n- id: b\n", "line 2: expected one document, found a second: remove the line ---"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var entries []entry
