@@ -60,6 +60,9 @@ func between(text, from, to string) string {
 	return text
 }
 
+// least is what parts have to reach as well as whole reports.
+var least = struct{ precision, recall float64 }{0.98, 0.95}
+
 // Parts of the labelled error files belong to the findings of whole ones of the same cause, and to no other.
 func TestLabelledParts(t *testing.T) {
 	all, err := triagetest.OpenReports("../../triage/triagetest/testdata/reports.jsonl.gz")
@@ -83,7 +86,9 @@ func TestLabelledParts(t *testing.T) {
 		n++
 		part := r
 		part.Name, part.Held, part.Text = r.Name+", "+p.name, p.held, p.paste(r.Text)
-		if strings.Contains(part.Text, "C  [") || strings.Contains(part.Text, "V  [") {
+		// What was sent to a thread is shown by the thread's kind alone.
+		killed := strings.HasPrefix(r.Name, "kill:") && !strings.Contains(part.Text, "Current thread")
+		if !killed && (strings.Contains(part.Text, "C  [") || strings.Contains(part.Text, "V  [")) {
 			part.Kind = p.name
 			add(part)
 		}
@@ -92,8 +97,8 @@ func TestLabelledParts(t *testing.T) {
 	require.Empty(t, failed)
 	ids := map[string]map[string]string{}
 	for _, a := range answers {
-		if a.Explanation.Assorted != "" { // it has no bug in common with others of its id
-			continue
+		if a.Explanation.Assorted != "" && byFile[a.File].Kind != triagetest.KindCrash {
+			continue // of a part that shows nothing, nothing is said
 		}
 		if ids[a.File] == nil {
 			ids[a.File] = map[string]string{}
@@ -122,11 +127,11 @@ func TestLabelledParts(t *testing.T) {
 		t.Logf("%s: %d reports, %d causes, %d findings: precision %.4f (%.3f–%.3f), recall %.4f (%.3f–%.3f)", of.name,
 			s.Reports, s.Causes, s.Findings, s.Precision.Value, s.Precision.Low, s.Precision.High, s.Recall.Value, s.Recall.Low, s.Recall.High)
 		for i, p := range triagetest.Wrong(some) {
-			if i < 12 {
+			if i < 6 && (s.Precision.Value < least.precision || s.Recall.Value < least.recall) {
 				t.Logf("%d pairs, missed: %v\n\t%s: %s\n\t%s: %s", p.Number, p.Missed, p.A.Name, p.A.Findings(), p.B.Name, p.B.Findings())
 			}
 		}
-		assert.GreaterOrEqual(t, s.Precision.Value, 0.98, of.name)
-		assert.GreaterOrEqual(t, s.Recall.Value, 0.95, of.name)
+		assert.GreaterOrEqual(t, s.Precision.Value, least.precision, of.name)
+		assert.GreaterOrEqual(t, s.Recall.Value, least.recall, of.name)
 	}
 }
