@@ -3,6 +3,7 @@ package known
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -74,4 +75,27 @@ func buildOf(version string) int {
 		return atoi(m[1])
 	}
 	return 0
+}
+
+// Fixes returns the builds and versions that have the fix, for people: fixed_in, or what follows from the versions that have the
+// bug, "17 after 17.0.15" and "19". A range that ends with all of a feature release, of which only later updates have the bug,
+// says nothing of a fix.
+func (b Bug) Fixes() []string {
+	if len(b.FixedIn) > 0 {
+		return b.FixedIn
+	}
+	var out []string
+	for _, r := range b.ranges {
+		next := Version{r.to[0] + 1}
+		switch {
+		case r.toParts == 0 || r.toParts == 1 && r.fromParts > 1 && r.from[0] == r.to[0]:
+		case r.toParts == 1 && !b.affects(next):
+			out = append(out, strconv.Itoa(next[0]))
+		case r.toParts > 1 && r.to[0] == 8:
+			out = append(out, fmt.Sprintf("8 after 8u%d", r.to[2]))
+		case r.toParts > 1:
+			out = append(out, fmt.Sprintf("%d after %d.%d.%d", r.to[0], r.to[0], r.to[1], r.to[2]))
+		}
+	}
+	return out
 }

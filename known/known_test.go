@@ -8,6 +8,7 @@ import (
 
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 const (
@@ -246,4 +247,49 @@ func TestParseFails(t *testing.T) {
 		_, err := known.Parse([]byte(text))
 		assert.ErrorContains(t, err, want, text)
 	}
+}
+
+// What the versions say of fixes is told as it is: a range that ends within a release was fixed after it, one that ends with a release
+// in the next one unless that has the bug as well, and updates that have a bug which the release has not say nothing.
+func TestFixes(t *testing.T) {
+	for id, want := range map[string][]string{
+		"JDK-8352649": {"17 after 17.0.15"},
+		"JDK-8339133": {"8 after 8u422"},
+		"JDK-8302320": {"17 after 17.0.7", "20 after 20.0.0"},
+		"JDK-8283849": {"8 after 8u345", "11 after 11.0.17", "17 after 17.0.4", "19"},
+		"JDK-8303444": nil,
+	} {
+		b, ok := known.Default().Bug(id)
+		require.True(t, ok, id)
+		require.Equal(t, want, b.Fixes(), id)
+	}
+	own, err := known.Own([]*misstepv1.KnownBug{{
+		Id: "P-1", FixedIn: []string{"28+15"}, Matches: []*misstepv1.KnownMatch{{Kind: "crash", Parts: []string{"*", "frame: V Foo::bar"}}},
+	}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"28+15"}, own.Bugs()[0].Fixes())
+}
+
+// A bug is near if what tells it from others is the same and something else is not.
+func TestNear(t *testing.T) {
+	own, err := known.Own([]*misstepv1.KnownBug{
+		{Id: "P-1", Matches: []*misstepv1.KnownMatch{{Kind: "crash", Parts: []string{"SIGSEGV", "frame: V Foo::bar"}}}},
+		{Id: "P-2", Matches: []*misstepv1.KnownMatch{{Kind: "crash", Parts: []string{"SIGBUS", "frame: *"}}}},
+		{Id: "P-3", Matches: []*misstepv1.KnownMatch{{Kind: "hang", Parts: []string{"deadlock", "left at Foo*"}}}},
+	})
+	require.NoError(t, err)
+	near := func(c known.Catalogue, s signature.Signature) (ids []string) {
+		for _, n := range c.Near(signature.Proto(s)) {
+			require.NotEmpty(t, n.Reason)
+			ids = append(ids, n.ID)
+		}
+		return ids
+	}
+	require.Equal(t, []string{"P-1"}, near(own, signature.Crash{Error: "SIGBUS", Frame: "V Foo::bar"})[:1])
+	require.Empty(t, near(own, signature.Crash{Error: "SIGSEGV", Frame: "V Foo::bar"}), "that is the bug")
+	require.Empty(t, near(own, signature.Crash{Error: "SIGILL", Frame: "V Foo::other"}), "an open frame is like everything")
+	require.Equal(t, []string{"P-3"}, near(own, signature.Hang{Cause: "limit", Waiters: []string{"left at Foo.f"}}))
+	const text = " guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method"
+	require.Len(t, near(known.Default(), signature.Crash{Error: "Internal Error codeBlob.cpp" + text, Frame: "V CodeBlob::find"}), 3)
+	require.Empty(t, near(known.Default(), signature.Crash{Error: "Internal Error codeCache.cpp" + text, Frame: "V CodeBlob::find"}))
 }

@@ -45,7 +45,10 @@ var (
 	nativeFrameRE = regexp.MustCompile(`^([VC])\s+\[([^\]+]*)(?:\+(0x[0-9a-fA-F]+))?\]\s*(.*)$`)
 	javaFrameRE   = regexp.MustCompile(`^[Jj]\s+(?:\d+%?\s+)?(?:(c1|c2|jvmci|C1|C2)\s+)?([^\s(]+)\(([^)\s]*\)[^\s+(]+)?`)
 	stubFrameRE   = regexp.MustCompile(`^v\s+(~?[\w:]+)`)
-	inFunctionRE  = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)
+	// inFunctionRE matches the offset in a function, with the source line behind it; noSourceRE what Windows has in its place, also
+	// where there is no function.
+	inFunctionRE = regexp.MustCompile(`\+0x[0-9a-fA-F]+(\s.*)?$`)
+	noSourceRE   = regexp.MustCompile(`\s*\((?:no source info available|[^()\s]+\.\w+:\d+)\)$`)
 )
 
 // unknownLibrary replaces the library in the text form of a frame without one.
@@ -61,7 +64,7 @@ const unknownLibrary = "unknown"
 func ParseFrame(line string) Frame {
 	s := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "#"))
 	if m := nativeFrameRE.FindStringSubmatch(s); m != nil {
-		f := Frame{Kind: CFrame, Library: m[2], Offset: m[3], Function: strings.TrimSpace(inFunctionRE.ReplaceAllString(m[4], ""))}
+		f := Frame{Kind: CFrame, Library: m[2], Offset: m[3], Function: functionIn(m[4])}
 		if m[1] == "V" {
 			f.Kind = VMFrame
 		}
@@ -89,6 +92,11 @@ func ParseFrame(line string) Frame {
 		return Frame{Kind: StubFrame, Function: m[1]}
 	}
 	return Frame{Function: s}
+}
+
+// functionIn returns the function in what follows the library of a native frame.
+func functionIn(text string) string {
+	return strings.TrimSpace(inFunctionRE.ReplaceAllString(noSourceRE.ReplaceAllString(text, ""), ""))
 }
 
 // String returns the frame as in an error file, without numbers that are specific to the run: the form of Crash.native_frames.

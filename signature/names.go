@@ -25,9 +25,18 @@ var classRules = []struct {
 	{`$Proxy`, regexp.MustCompile(`\$Proxy\d+$`), `$$Proxy`},
 	// Reflection: GeneratedMethodAccessor12, GeneratedConstructorAccessor3, GeneratedSerializationConstructorAccessor4.
 	{`Accessor`, regexp.MustCompile(`(Generated(?:Serialization)?(?:Method|Constructor|Field)Accessor)\d+$`), `$1`},
-	// CGLIB, Byte Buddy and similar generators: Foo$$EnhancerByX$$1a2b3c4d, Foo$ByteBuddy$aB3dE5fG.
+	// CGLIB, Byte Buddy, Javassist and similar generators: Foo$$EnhancerByX$$1a2b3c4d, Foo$$EnhancerByX$$1a2b$$FastClassByX$$3c4d,
+	// Foo$ByteBuddy$aB3dE5fG, Foo$HibernateProxy$aB3dE5fG$auxiliary$x1y2, Foo_$$_jvst4f1_7, Foo$Access4JacksonSerializer1a2b3c4d.
+	{`$$`, regexp.MustCompile(`(\$\$\w+By\w+)\$\$[0-9a-f]{1,8}\b`), `$1`},
 	{`$$`, regexp.MustCompile(`\$\$[0-9a-f]{6,16}$`), ``},
-	{`$`, regexp.MustCompile(`\$(ByteBuddy|MockitoMock)\$[A-Za-z0-9]+$`), `$$$1`},
+	{`$`, regexp.MustCompile(`\$(ByteBuddy|MockitoMock|Hibernate(?:Proxy|BasicProxy|Instantiator)|auxiliary)\$[A-Za-z0-9]+`), `$$$1`},
+	{`_$$_`, regexp.MustCompile(`_\$\$_(jvst|javassist_?)[0-9a-f]*(_[0-9a-f]+)?$`), `_$$$$_$1`},
+	{`Access4Jackson`, regexp.MustCompile(`(\$Access4Jackson\w*izer)[0-9a-f]{4,8}$`), `$1`},
+	// Generators that number what they make by chance, by time or by a hash: Class15826008648854827834, Rule_Limit48213,
+	// Query_9f86d081884c7d65. What people number themselves has fewer digits (Base64, IBM1047); of longer numbers (Iso20022,
+	// IBM33722) there are no two between which bugs differ.
+	{``, regexp.MustCompile(`(\pL_?)\d{5,}(\$|$)`), `$1$2`},
+	{`_`, regexp.MustCompile(`_[0-9a-f]{12,}(\$|$)`), `$1`},
 }
 
 var (

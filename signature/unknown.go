@@ -1,10 +1,13 @@
 package signature
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // A report that ends early does not say that there was no walker or no operation: what it lacks is unknown.
 const (
-	// Unknown is the walker, thread or operation of a crash whose report ends before it.
+	// Unknown is the error, walker, thread or operation of a crash whose report lacks it.
 	Unknown = "unknown"
 	// UnknownFrame is the frame of a crash whose report names none, and what called a frame in CalledBy.
 	UnknownFrame = "(unknown)"
@@ -16,18 +19,18 @@ const (
 // something that it does not know is known here. Two signatures that each know something else do not complete each other. Of a
 // crash by a signal at least the frame, or who carried it out, has to be known; an assertion's text is as good.
 func (c Crash) Completes(cut Crash) bool {
-	if c.Error != cut.Error || cut.Frame == UnknownFrame && !strings.Contains(cut.Error, " Error ") {
+	more := cut.Error == Unknown && c.Error != Unknown // frames alone were copied
+	if c.Error != cut.Error && !more || cut.Frame == UnknownFrame && !strings.Contains(cut.Error, " Error ") {
 		return false
 	}
-	if cut.Frame != c.Frame && !strings.HasSuffix(cut.Frame, UnknownFrame) { // most pairs
+	if cut.Frame != c.Frame && !strings.HasSuffix(cut.Frame, UnknownFrame) && !ofBuild(cut.Frame, c.Frame) { // most pairs
 		return false
 	}
 	theirs, ours := cut.known(), c.known()
-	more := false
 	for i, part := range theirs {
 		switch {
 		case part == ours[i]:
-		case part == "", i == framePart && calledByUnknown(part, ours[i]):
+		case part == "", i == framePart && (calledByUnknown(part, ours[i]) || ofBuild(part, ours[i])):
 			more = true
 		default:
 			return false
@@ -60,9 +63,17 @@ func calledByUnknown(frame, other string) bool {
 	return cut && (other == code || strings.HasPrefix(other, code+CalledBy))
 }
 
+// offsetRE matches a function of the VM that is known by its offset alone, in a build that the report does not say.
+var offsetRE = regexp.MustCompile(`^V [^ ]+\+0x[0-9a-f]+$`)
+
+// ofBuild reports whether a frame is another one, of a build that only that one names.
+func ofBuild(frame, other string) bool {
+	return offsetRE.MatchString(frame) && strings.HasPrefix(other, frame+" of ")
+}
+
 // Partial reports whether a part of a crash's signature is unknown, so that another one may complete it.
 func (c Crash) Partial() bool {
-	if strings.HasSuffix(c.Frame, CalledBy+UnknownFrame) {
+	if c.Error == Unknown || strings.HasSuffix(c.Frame, CalledBy+UnknownFrame) || offsetRE.MatchString(c.Frame) {
 		return true
 	}
 	for _, part := range c.known() {

@@ -17,6 +17,10 @@ const (
 	// WaitsFor separates who waits where from the class of the lock, HeldBy that class from who holds the lock.
 	WaitsFor = " waits for "
 	HeldBy   = " held by "
+	// Initialises separates where a thread is from the class that it initialises, for which others wait. PinnedBy separates where a
+	// virtual thread waits from the method for which it cannot leave its carrier.
+	Initialises = " initialises "
+	PinnedBy    = " pinned by "
 )
 
 // wording is a replacement of words in the parts of signatures of a kind.

@@ -33,8 +33,8 @@ var (
 	// -XX:+CrashOnOutOfMemoryError, share/utilities/debug.cpp): where that happens is chance.
 	outOfMemoryRE = regexp.MustCompile(`^Out of Memory Error|fatal error: OutOfMemory encountered`)
 	// namelessRE matches a frame that has neither a function nor an offset in a library: "(unknown)", "C ADDR", "V libjvm.so",
-	// "C unknown".
-	namelessRE = regexp.MustCompile(`^(\((unknown|none)\)|unknown|[VC]( (ADDR|unknown|[^ ]+\.(so|dll|dylib)))?|)$`)
+	// "C unknown", "C libc.so called by (unknown)".
+	namelessRE = regexp.MustCompile(`^(\((unknown|none)\)|unknown|[VC]( (ADDR|unknown|[^ ]+\.(so|dll|dylib)( called by \(unknown\))?))?|)$`)
 )
 
 func assortedCrash(s signature.Crash) string {

@@ -34,7 +34,8 @@ func blamed(c *misstepv1.Crash, native frames) string {
 	blame := ""
 	switch {
 	case len(outside) > 0:
-		blame = frameText(c, outside[0], len(outside) == len(stack) && outside[0].Normalised() == top.Normalised())
+		fault := c.GetProblematicFrame() == "" || outside[0].Normalised() == top.Normalised() // a part may have the stack alone
+		blame = frameText(c, outside[0], len(outside) == len(stack) && fault)
 		if f := outside[0]; f.Kind == signature.CFrame && f.FunctionName() == "" {
 			blame += callerOfNameless(c, native, outside)
 		}

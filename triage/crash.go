@@ -17,9 +17,16 @@ func Crash(c *misstepv1.Crash) (*misstepv1.Signature, string) {
 		Error: crashError(c), Frame: blamed(c, native), Walker: walkerChain(c, native), Thread: threadKind(c.GetThread(), native),
 	}
 	s.Operation = vmOperation(c.GetVmOperation(), s.Thread)
-	title := fmt.Sprintf("%s in %s (%s)", s.Error, s.Frame, s.Thread)
+	if outOfMemoryRE.MatchString(s.Error) && asked(c) != "" {
+		s.Frame, s.Walker = signature.UnknownFrame, nil // where memory runs out is chance
+	}
+	what := s.Error
+	if what == signature.Unknown {
+		what = "unknown error"
+	}
+	title := fmt.Sprintf("%s in %s (%s)", what, s.Frame, s.Thread)
 	if c.GetInWalk() {
-		title = fmt.Sprintf("%s in %s while a stack was walked (%s)", s.Error, s.Frame, s.Thread)
+		title = fmt.Sprintf("%s in %s while a stack was walked (%s)", what, s.Frame, s.Thread)
 	}
 	return signature.Proto(s), signature.Clean(title)
 }
@@ -56,15 +63,21 @@ var (
 // failed separates an assertion's condition, which is source code, from its message, which may report values of the run.
 const failed = ") failed"
 
-// crashError returns the signal's name, or for an internal error the source file (without its line, which changes with every
-// update) and the assertion.
+// crashError returns signature.Unknown for a part of a report that does not say it, the signal's name, or for an internal error
+// the source file (without its line, which changes with every update) and the assertion.
 func crashError(c *misstepv1.Crash) string {
+	if c.GetError() == "" && c.GetDetail() == "" {
+		return signature.Unknown
+	}
 	if m := signalNameRE.FindString(c.GetError()); m != "" {
 		return m
 	}
 	out := "Internal Error"
 	if strings.HasPrefix(c.GetError(), "Out of Memory Error") {
 		out = "Out of Memory Error"
+	}
+	if what := asked(c); what != "" {
+		return out + " " + what
 	}
 	file := signature.AssertionFile(c.GetError() + " " + c.GetDetail())
 	if file != "" {
@@ -80,6 +93,23 @@ func crashError(c *misstepv1.Crash) string {
 		return signature.WithoutNumbers(c.GetError())
 	}
 	return out
+}
+
+// askedRE matches what HotSpot says of native memory that it did not get (utilities/vmError.cpp, "Native memory allocation"): the
+// function of the system, and what it was for, which newer versions call the detail.
+var askedRE = regexp.MustCompile(`Native memory allocation \((\w+)\) failed to \w+ [^;]*?(?:bytes for|Error detail:) ([^;]+)`)
+
+// asked returns what memory was asked for in vain, "malloc for Chunk::new"; "" if the report does not say it or is of another
+// error.
+func asked(c *misstepv1.Crash) string {
+	if !strings.HasPrefix(c.GetError(), "Out of Memory Error") {
+		return ""
+	}
+	m := askedRE.FindStringSubmatch(c.GetDetail())
+	if m == nil {
+		return ""
+	}
+	return m[1] + " for " + signature.WithoutValues(strings.TrimRight(strings.TrimSpace(m[2]), "."))
 }
 
 // message returns the text of an assertion or a fatal error as signatures have it.

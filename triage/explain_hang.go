@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"misstep/internal/threaddump"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/signature"
 )
 
 // hung is a hang with the places in its signature.
@@ -16,6 +18,8 @@ type hung struct {
 	cycles [][]int
 	holds  map[int]bool
 	most   float64
+	// shown reports that the places are those of a cause that a dump shows by itself.
+	shown bool
 }
 
 // hangs are the rules by which threads of a hang are blamed, in order; the last one applies to everything.
@@ -35,6 +39,21 @@ var hangs = []reason[hung]{
 	{
 		"safepoint", "The JVM does not reach a safepoint: the threads that kept running are blamed.",
 		func(h hung) bool { return h.hang.GetCause() == "safepoint" },
+	},
+	{
+		"initialiser-deadlock", "Threads wait for each other in a circle, some of them until a class is initialised. The JVM does not " +
+			"report such a circle: it follows from the initialisers on the stacks.",
+		func(h hung) bool { return h.initialiserCycle() },
+	},
+	{
+		"class-initialiser", "Threads wait until another one has initialised a class: the thread whose initialiser does not end is blamed " +
+			"where the dump shows it, otherwise those that wait.",
+		func(h hung) bool { return h.hang.GetCause() == threaddump.CauseInitialisation && h.shown },
+	},
+	{
+		"starved-carriers", "Virtual threads could run, but every carrier runs another one or is pinned by it: those on the carriers are " +
+			"blamed, with the initialiser or native method that pins. Where a carrier is free, a thread that waits was not woken.",
+		func(h hung) bool { return h.hang.GetCause() == threaddump.CauseCarriers && h.shown },
 	},
 	{
 		"deadlock", "Threads wait for each other in a circle: they are blamed, and not those that wait for them.",
@@ -87,6 +106,7 @@ var rankReasons = map[rank]string{
 func explainHang(h *misstepv1.Hang, s *misstepv1.Signature) Explanation {
 	it := hung{hang: h, places: s.GetParts()[min(1, len(s.GetParts())):], waits: newWaits(h.GetThreads()), most: mostRunning(h)}
 	it.cycles, it.holds = it.waits.cycles(), it.waits.holders()
+	_, it.shown = shownBy(h)
 	i := slices.IndexFunc(hangs, func(r reason[hung]) bool { return r.when(it) })
 	facts := []Fact{{"cause", h.GetCause()}, {"threads", len(h.GetThreads())}}
 	left, named := map[string]int{}, map[string]int{}
@@ -131,6 +151,13 @@ func (h hung) place(i int) string {
 		return ""
 	case nativeCause(h.hang.GetCause()):
 		return place(h.hang.GetCause(), t, h.most)
+	case h.shown && h.hang.GetCause() == threaddump.CauseCarriers:
+		return carried(t)
+	case h.shown:
+		if p := initialiser(t); p != "" {
+			return p
+		}
+		return waiter(t) + signature.WaitsFor + t.GetWaitsFor()
 	}
 	return waiter(t)
 }
@@ -149,7 +176,7 @@ func (h hung) thread(i int) (text, why string) {
 	switch {
 	case p != "" && slices.Contains(h.places, p):
 		return text + "; blamed: " + p, ""
-	case i > 0 && housekeeping(t):
+	case housekeeping(t) && (i > 0 || !nativeCause(h.hang.GetCause())):
 		why = ofTheJVM
 	case h.deadlocked() && p != "":
 		why = otherCycle

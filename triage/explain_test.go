@@ -110,6 +110,20 @@ func TestRulesOfCrashesAndHangs(t *testing.T) {
 			{Name: "right", JavaFrames: []string{"demo.A.h(A.java)"}, WaitsFor: "demo.Lock", HeldBy: "left"},
 			{Name: "third", JavaFrames: []string{"demo.A.g(A.java)"}, WaitsFor: "demo.Lock", HeldBy: "left"},
 		}},
+		"hang/initialiser-deadlock": {Cause: "deadlock", Threads: []*misstepv1.HungThread{
+			{Name: "left", JavaFrames: []string{"demo.A.<clinit>(A.java)"}, WaitsFor: "java.lang.Class", HeldBy: "right"},
+			{Name: "right", JavaFrames: []string{"demo.B.<clinit>(B.java)"}, WaitsFor: "java.lang.Class", HeldBy: "left"},
+		}},
+		"hang/class-initialiser": {Cause: "initialisation", Threads: []*misstepv1.HungThread{
+			{Name: "owner", JavaFrames: []string{"demo.A.load(A.java)", "demo.A.<clinit>(A.java)", "demo.Main.main(Main.java)"}},
+			{Name: "needs", JavaFrames: []string{"demo.Main.use(Main.java)"}, WaitsFor: "java.lang.Class", HeldBy: "owner"},
+		}},
+		"hang/starved-carriers": {Cause: "starved-carriers", Threads: []*misstepv1.HungThread{
+			{Name: "ForkJoinPool-1-worker-1", Tid: 7, Virtual: true, JavaFrames: []string{
+				"java.lang.VirtualThread.parkOnCarrierThread(VirtualThread.java)", "demo.A.hold(A.java)", "demo.A.<clinit>(A.java)",
+			}},
+			{Virtual: true},
+		}},
 		"hang/idle": {Cause: "limit", Threads: []*misstepv1.HungThread{
 			{Name: "pool", JavaFrames: []string{
 				"jdk.internal.misc.Unsafe.park(Native Method)", "java.util.concurrent.ThreadPoolExecutor.getTask(ThreadPoolExecutor.java)",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"misstep/internal/threaddump"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -34,11 +35,22 @@ func Hangs(h *misstepv1.Hang) []Hit {
 		}
 		cause = "" // it is not known which thread waits for which: all threads of the application
 	}
+	if places, ok := shownBy(h); ok {
+		hit := hangHit(cause, places)
+		hit.FormerID = signature.ID(likeliest(h, "", threaddump.CauseLimit).Signature)
+		return []Hit{hit}
+	}
+	return []Hit{likeliest(h, cause, h.GetCause())}
+}
+
+// likeliest returns the signature of a hang by the threads that are likeliest to hang, given its cause as it decides which ones
+// are, and as the signature has it.
+func likeliest(h *misstepv1.Hang, cause, name string) Hit {
 	most := mostRunning(h)
 	byRank := map[rank][]string{}
 	holds := newWaits(h.GetThreads()).holders()
 	for i, t := range h.GetThreads() {
-		if i > 0 && housekeeping(t) { // the first thread of a hang in a walk is the culprit
+		if housekeeping(t) && (i > 0 || !nativeCause(cause)) { // the first thread of a hang in a walk is the culprit
 			continue
 		}
 		if nativeCause(cause) {
@@ -49,7 +61,7 @@ func Hangs(h *misstepv1.Hang) []Hit {
 		r := rankOf(t, holds[i])
 		byRank[r] = append(byRank[r], waiter(t))
 	}
-	return []Hit{hangHit(h.GetCause(), mostSuspicious(byRank))}
+	return hangHit(name, mostSuspicious(byRank))
 }
 
 // nativeCause reports whether a cause blames threads by their native frames or their running time.

@@ -220,7 +220,7 @@ func housekeeping(t *misstepv1.HungThread) bool {
 	}
 	for _, p := range []string{
 		"Reference Handler", "Finalizer", "Signal Dispatcher", "Service Thread", "Monitor Deflation", "Common-Cleaner",
-		"Notification Thread", "Attach Listener", "C1 CompilerThre", "C2 CompilerThre",
+		"Notification Thread", "Attach Listener", "DestroyJavaVM", "VirtualThread-unblocker", "C1 CompilerThre", "C2 CompilerThre",
 		"Sweeper thread", "VM Periodic", "VM Thread", "G1 ", "GC Thread", "misstep",
 	} {
 		if strings.HasPrefix(t.GetName(), p) {

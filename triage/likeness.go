@@ -173,7 +173,11 @@ var waiterRE = regexp.MustCompile(`^(.*) (?:at|in|runs in) ([^ ]+(?: < [^ ]+)*)(
 
 // waiterParts splits a part of a hang's signature into who waits, where, and for what.
 func waiterParts(waiter string) (who, place, lock string) {
-	waiter, lock, _ = strings.Cut(waiter, signature.WaitsFor)
+	for _, more := range []string{signature.WaitsFor, signature.Initialises, signature.PinnedBy} {
+		if before, after, found := strings.Cut(waiter, more); found {
+			waiter, lock = before, after
+		}
+	}
 	if m := waiterRE.FindStringSubmatch(waiter); m != nil {
 		return m[1], m[2], lock
 	}

@@ -17,7 +17,9 @@ import (
 // Hit is one signature that an outcome shows.
 type Hit struct {
 	// ID of the finding.
-	ID        string
+	ID string
+	// FormerID is the id that earlier versions gave to the same report, empty if they gave it this one.
+	FormerID  string
 	Signature *misstepv1.Signature
 	// Title describes the example in one line; two hits with the same signature may have different titles.
 	Title string

@@ -189,7 +189,7 @@ func crash(t *testing.T, d *datadriven.TestData) *misstepv1.Crash {
 }
 
 // hang CAUSE: a line that ends in a colon names a thread; N and J lines are its frames, WAITS has the class of a lock and the name
-// of its holder, RAN the share of the time.
+// of its holder, VIRTUAL the carrier's id of a virtual thread that has one, RAN the share of the time.
 func hang(d *datadriven.TestData) *misstepv1.Hang {
 	h := &misstepv1.Hang{Cause: d.CmdArgs[0].Key}
 	for l := range strings.Lines(d.Input) {
@@ -209,6 +209,7 @@ func hang(d *datadriven.TestData) *misstepv1.Hang {
 			th.WaitsFor, th.HeldBy, _ = strings.Cut(rest, " ")
 		case "VIRTUAL":
 			th.Virtual = true
+			th.Tid, _ = strconv.ParseInt(rest, 10, 64)
 		case "RAN":
 			th.Running, _ = strconv.ParseFloat(rest, 64)
 		}

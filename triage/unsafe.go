@@ -27,7 +27,7 @@ var (
 // unsafeCall reports whether a crash is an access of Unsafe, by the VM's function, compiled code or a stub, given the native
 // frames from the fault on. method is the program's that called Unsafe, "" if it is not known.
 func unsafeCall(c *misstepv1.Crash, native frames, fault []signature.Frame) (method string, unsafe bool) {
-	if !accessFault(c.GetError()) {
+	if c.GetError() != "" && !accessFault(c.GetError()) { // a part may have the stack alone
 		return "", false
 	}
 	calls := parseFrames(c.GetJavaFrames()).list

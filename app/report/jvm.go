@@ -13,8 +13,10 @@ var (
 	vmRE = regexp.MustCompile(`(?m)^Full thread dump (.*?) \(([^\s)]+)`)
 	// hotSpot8RE matches HotSpot's own version, which it had up to JDK 8: 25.442-b06 is that of 8u442.
 	hotSpot8RE = regexp.MustCompile(`^25\.(\d+)-b\d+`)
-	runtimeRE  = regexp.MustCompile(`"runtimeVersion"\s*:\s*"([^"]*)"`)
-	versionRE  = regexp.MustCompile(`^\d+(\.\d+)*([-+]\S*)?$`)
+	// agentVMRE matches what the serviceability agent says of the VM.
+	agentVMRE = regexp.MustCompile(`(?m)^JVM version is (\S+)`)
+	runtimeRE = regexp.MustCompile(`"runtimeVersion"\s*:\s*"([^"]*)"`)
+	versionRE = regexp.MustCompile(`^\d+(\.\d+)*([-+]\S*)?$`)
 )
 
 // jvm is the JVM that wrote a report; its fields are empty when the report does not say it.
@@ -38,11 +40,14 @@ func dumperOf(s section) jvm {
 	head := s.text[:min(len(s.text), peeked)]
 	switch s.form {
 	case printed:
-		m := vmRE.FindSubmatch(head)
-		if m == nil {
+		name, version := "HotSpot", ""
+		if m := vmRE.FindSubmatch(head); m != nil {
+			name, version = string(m[1]), string(m[2])
+		} else if m := agentVMRE.FindSubmatch(head); m != nil {
+			version = string(m[1])
+		} else {
 			return jvm{}
 		}
-		name, version := string(m[1]), string(m[2])
 		if of8 := hotSpot8RE.FindStringSubmatch(version); of8 != nil {
 			return jvm{name + " 8u" + of8[1], "1.8.0_" + of8[1]}
 		}

@@ -15,8 +15,10 @@ type Known struct {
 	Link string `json:"link,omitempty"`
 	// Versions that have the bug, "from..to" with both ends included; others, such as later ones, have the fix.
 	Versions []string `json:"versions"`
-	// FixedIn names builds that have the fix, as the catalogue does; empty where it only knows versions.
+	// FixedIn names builds that have the fix, as the catalogue does, or the first versions after those that have the bug.
 	FixedIn []string `json:"fixed_in,omitempty"`
+	// Reason says what is alike, of one that is only near.
+	Reason string `json:"reason,omitempty"`
 	// Here reports that the JVM of the report has one of these versions, or an unknown one.
 	Here bool `json:"here"`
 }
@@ -24,13 +26,44 @@ type Known struct {
 // tracker is where the entries of the JDK's bugs are.
 const tracker = "https://bugs.openjdk.org/browse/"
 
+// knownOf describes a bug of a catalogue.
+func knownOf(b known.Bug) Known {
+	k := Known{ID: b.ID, Title: b.Title, Link: b.Link, Versions: b.Versions, FixedIn: b.Fixes()}
+	if k.Link == "" && strings.HasPrefix(b.ID, "JDK-") {
+		k.Link = tracker + b.ID
+	}
+	return k
+}
+
 // knownBugs lists the bugs of a catalogue that have the signature, on any version; label is the one that the report is known as.
 func knownBugs(c known.Catalogue, s *misstepv1.Signature, label string) []Known {
 	var out []Known
 	for _, b := range c.Causes(s) {
-		k := Known{ID: b.ID, Title: b.Title, Link: b.Link, Versions: b.Versions, FixedIn: b.FixedIn, Here: b.ID == label}
-		if k.Link == "" && strings.HasPrefix(b.ID, "JDK-") {
-			k.Link = tracker + b.ID
+		k := knownOf(b)
+		k.Here = b.ID == label
+		out = append(out, k)
+	}
+	return out
+}
+
+// nearKnown lists the bugs of a catalogue that are like the signature, none of which has it.
+func nearKnown(c known.Catalogue, s *misstepv1.Signature) []Known {
+	var out []Known
+	for _, n := range c.Near(s) {
+		k := knownOf(n.Bug)
+		k.Reason = n.Reason
+		out = append(out, k)
+	}
+	return out
+}
+
+// namedBugs describes bugs of the JDK by their ids, with what the catalogue knows of them.
+func namedBugs(c known.Catalogue, ids []string) []Known {
+	var out []Known
+	for _, id := range ids {
+		k := Known{ID: id, Link: tracker + id}
+		if b, ok := c.Bug(id); ok {
+			k = knownOf(b)
 		}
 		out = append(out, k)
 	}

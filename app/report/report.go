@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 
+	"misstep/internal/hserr"
+	"misstep/internal/threaddump"
 	"misstep/known"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/triage"
@@ -28,6 +30,8 @@ type Answer struct {
 
 	signature *misstepv1.Signature
 	version   string
+	form      form
+	dump      *threaddump.Dump // nil for a crash
 }
 
 // Explanation says how an answer was found, and what is near it.
@@ -40,10 +44,20 @@ type Explanation struct {
 	triage.Explanation
 	// CutID is the id of what is left of a cut report, whose id and signature are those of the finding that completes it.
 	CutID string `json:"cut_id,omitempty"`
+	// FormerID is the id that earlier versions of Misstep gave to the report; empty if they gave it this one.
+	FormerID string `json:"former_id,omitempty"`
+	// With is the other file whose dump of the same JVM this answer is from as well; empty if there is none.
+	With string `json:"with,omitempty"`
 	// Assorted is the reason why reports with this signature have no bug in common; empty if they do. They are never known.
 	Assorted string `json:"assorted,omitempty"`
 	// Known describes the bugs that have this signature on any version; the one in known_as has Here set.
 	Known []Known `json:"known,omitempty"`
+	// NearKnown describes bugs of the catalogue that are like it, with the Reason; only of what has no known bug.
+	NearKnown []Known `json:"near_known,omitempty"`
+	// Named describes the bugs of the JDK that the file names by their ids.
+	Named []Known `json:"named,omitempty"`
+	// Next says what to do with what is no known bug: where to report it, and with what. Empty if it is one.
+	Next string `json:"next,omitempty"`
 	// Finding is the store's finding with this signature; absent without a store, and when the store has none.
 	Finding *Finding `json:"finding,omitempty"`
 	// Nearest findings of the store, nearest first.
@@ -102,6 +116,10 @@ func (t Triage) Files(names []string) (answers []Answer, failed []error) {
 			failed = append(failed, &FileError{name, err})
 		}
 	}
+	answers, err := joinDumps(answers)
+	if err != nil {
+		failed = append(failed, err)
+	}
 	answers = t.join(answers)
 	for i := range answers {
 		t.compare(&answers[i])
@@ -159,9 +177,10 @@ func (t Triage) file(name string) ([]Answer, error) {
 	}
 	var answers []Answer
 	var unread error
-	err = scan(in.Reader, func(s section) error {
+	var named []string
+	err = scan(in.Reader, func(id string) { named = append(named, id) }, func(s section) error {
 		of, err := identify(s)
-		if err != nil {
+		if err != nil && !errors.Is(err, hserr.ErrNotCrash) { // words about a crash
 			unread = fmt.Errorf("line %d: %w", s.line, err)
 		}
 		for _, a := range of {
@@ -175,6 +194,9 @@ func (t Triage) file(name string) ([]Answer, error) {
 		}
 		return nil
 	})
+	for i := range answers {
+		answers[i].Explanation.Named = namedBugs(t.Known, named)
+	}
 	switch {
 	case len(answers) > 0: // an input that ends early is a report that ends early
 		return answers, nil
@@ -196,33 +218,50 @@ var (
 
 // identify returns the answers of one report, without its file.
 func identify(s section) ([]Answer, error) {
-	outcome, from, err := outcomeOf(s)
+	outcome, dump, from, err := outcomeOf(s)
 	if err != nil {
 		return nil, err
 	}
+	like := Answer{Explanation: Explanation{JVM: from.name, Line: s.line}, version: from.version, form: s.form, dump: dump}
+	return identified(outcome, like)
+}
+
+// identified returns the answers of an outcome, with the origin of the report that another one gives.
+func identified(outcome *misstepv1.Outcome, like Answer) ([]Answer, error) {
 	var answers []Answer
 	for _, h := range triage.Triage(outcome) {
 		x, err := triage.Explain(outcome, h.Signature)
 		if err != nil {
 			return nil, err
 		}
-		a := Answer{Explanation: Explanation{Title: h.Title, JVM: from.name, Line: s.line, Explanation: x}, version: from.version}
+		a := like
+		a.Explanation = Explanation{Title: h.Title, JVM: like.Explanation.JVM, Line: like.Explanation.Line, Explanation: x,
+			Named: like.Explanation.Named, FormerID: h.FormerID}
 		a.identify(h.ID, h.Signature)
 		answers = append(answers, a)
 	}
 	return answers, nil
 }
 
+// isFinding reports whether a finding of the store has an id, now or earlier.
+func isFinding(f *misstepv1.Finding, id string) bool {
+	return f.GetId() == id || slices.Contains(f.GetAliases(), id) || slices.Contains(f.GetFormerIds(), id)
+}
+
 // compare adds what the catalogue and the store know.
 func (t Triage) compare(a *Answer) {
 	if reason, assorted := triage.Assorted(a.signature); assorted {
 		a.Explanation.Assorted = reason
+		a.Explanation.Next = a.whatNext()
 		return
 	}
 	a.KnownAs = t.Known.Label(a.signature, a.version)
 	a.Explanation.Known = knownBugs(t.Known, a.signature, a.KnownAs)
+	if a.KnownAs == "" {
+		a.Explanation.NearKnown, a.Explanation.Next = nearKnown(t.Known, a.signature), a.whatNext()
+	}
 	for _, f := range t.Findings {
-		if f.GetId() == a.ID || slices.Contains(f.GetAliases(), a.ID) || slices.Contains(f.GetFormerIds(), a.ID) {
+		if isFinding(f, a.ID) || a.Explanation.FormerID != "" && isFinding(f, a.Explanation.FormerID) {
 			a.Explanation.Finding = &Finding{f.GetId(), f.GetTitle(), misstepv1.KnownText(f), f.GetHits()}
 		}
 	}

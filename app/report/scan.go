@@ -39,6 +39,9 @@ type section struct {
 // scanner finds the reports in an input, line by line.
 type scanner struct {
 	found func(section) error
+	// named is called for the ids of bugs of the JDK in the input, each once.
+	named func(id string)
+	ids   map[string]bool
 	// now is the section that is being read; its form is unspecified between sections.
 	now section
 	// prefix of the section's lines, nil for none.
@@ -46,15 +49,18 @@ type scanner struct {
 	// bare is true in an error file whose head lacks its number signs, since Markdown takes them for headings; head is true in
 	// that head.
 	bare, head bool
+	// part is true in a section that may be none, since it was not begun by the first line of a report: any other ends it.
+	part bool
 	// last is the last line that was not empty, which has the version of the JVM before the first thread that
 	// Thread.dump_to_file wrote as text.
 	last []byte
 }
 
-// scan calls found for each report in an input, in order, and ends at found's first error. It needs memory for the longest section.
-// An error of reading is returned after the section that it cut off.
-func scan(in *bufio.Reader, found func(section) error) error {
-	s := &scanner{found: found}
+// scan calls found for each report in an input, in order, and ends at found's first error. It calls named for the ids of bugs of
+// the JDK around them, the first maxNamed. It needs memory for the longest section. An error of reading is returned after the
+// section that it cut off.
+func scan(in *bufio.Reader, named func(id string), found func(section) error) error {
+	s := &scanner{found: found, named: named, ids: map[string]bool{}}
 	if head, _ := in.Peek(peeked); isJSON(head) {
 		return s.whole(in)
 	}
@@ -114,8 +120,9 @@ var (
 	deadlockHead = []byte("Found one Java-level deadlock:")
 	// bareHeadRE matches an error file's first line without its number sign, and what is before it.
 	bareHeadRE = regexp.MustCompile(`^(.*?)(?:A fatal|An unexpected) error has been detected by (?:the )?\S.*:\W*$`)
-	// bareErrorRE matches the head's line about the error.
-	bareErrorRE = regexp.MustCompile(`(?m)^# (?:SIG[A-Z]+|EXCEPTION_[A-Z_]+|Internal Error|Out of Memory Error)\b`)
+	// bareErrorRE matches the head's line about the error, and the problematic frame.
+	bareErrorRE = regexp.MustCompile(`(?m)^# +(?:(?:SIG[A-Z]+|EXCEPTION_[A-Z_]+|Internal Error|Out of Memory Error)\b|` +
+		`[VCJj] +\S+[+(])`)
 	// bareEndRE matches the first line after the head.
 	bareEndRE = regexp.MustCompile(`^(?:-----|Current thread|Native frames|Java frames|siginfo)`)
 	frameMark = []byte("Problematic frame:")
@@ -123,17 +130,39 @@ var (
 	plainRE = regexp.MustCompile(`^#\d+ ".*"(?: virtual)?(?: [A-Z_]+ \S+)?$`)
 )
 
+// maxNamed bounds the bugs that an input names.
+const maxNamed = 8
+
+var (
+	bugMark = []byte("JDK-")
+	bugRE   = regexp.MustCompile(`\bJDK-\d{7}\b`)
+)
+
+// bugs finds the ids of bugs in a line.
+func (s *scanner) bugs(line []byte) {
+	if len(s.ids) >= maxNamed || !bytes.Contains(line, bugMark) {
+		return
+	}
+	for _, id := range bugRE.FindAllString(string(line), maxNamed) {
+		if !s.ids[id] && len(s.ids) < maxNamed {
+			s.ids[id] = true
+			s.named(id)
+		}
+	}
+}
+
 func (s *scanner) line(number int, line []byte) error {
+	s.bugs(line)
 	if len(line) == 0 && s.now.form == unspecified {
 		return nil
 	}
-	form, before := s.begins(line)
+	form, before, bare, part := s.start(line)
 	if form != unspecified {
 		if err := s.end(); err != nil {
 			return err
 		}
 		s.now = section{form: form, line: number}
-		s.bare = form == errorFile && bareHeadRE.Match(line) && !bytes.Contains(line, []byte("#"))
+		s.bare, s.part = bare, part
 		if s.head = s.bare; s.bare {
 			before = bytes.TrimRight(before, " \t*")
 		}
@@ -159,6 +188,21 @@ func (s *scanner) line(number int, line []byte) error {
 	return nil
 }
 
+// start is begins, and returns as well whether the section is an error file without its number signs, and whether it is a part, which
+// begins where no section is being read. What is no crash ends a part.
+func (s *scanner) start(line []byte) (f form, before []byte, bare, part bool) {
+	switch f, before = s.begins(line); {
+	case f != unspecified:
+		bare = f == errorFile && bareHeadRE.Match(line) && !bytes.Contains(line, []byte("#"))
+	case s.now.form == unspecified || s.part:
+		f, before, bare = beginsPart(line)
+		if part = f == errorFile; part && s.part {
+			return unspecified, nil, false, false
+		}
+	}
+	return f, before, bare, part
+}
+
 // begins returns the form of the section that a line begins, and what is before its text in the line: a log's own prefix. A thread
 // begins a section only where none is being read: a part of a dump was pasted without its head.
 func (s *scanner) begins(line []byte) (f form, before []byte) {
@@ -172,7 +216,7 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	if at := bytes.Index(line, dumpHead); at >= 0 && dumpHeadRE.Match(line[at:]) {
 		return printed, line[:at]
 	}
-	if s.now.form != unspecified {
+	if s.now.form != unspecified && !s.part {
 		return unspecified, nil
 	}
 	if m := bareHeadRE.FindSubmatch(line); m != nil {
@@ -196,7 +240,7 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 func (s *scanner) end() error {
 	now := s.now
 	prose := s.bare && !bareErrorRE.Match(now.text) // the words of the head, but no error
-	s.now, s.prefix, s.bare, s.head = section{}, nil, false, false
+	s.now, s.prefix, s.bare, s.head, s.part = section{}, nil, false, false, false
 	if now.form == unspecified || prose {
 		return nil
 	}

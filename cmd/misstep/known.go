@@ -106,18 +106,23 @@ type knownShow struct {
 	JSON bool   `help:"Print the known bug."`
 }
 
-// Run shows one.
+// Run shows one. Without a store it is one of the built-in ones.
 func (c *knownShow) Run(ctx context.Context, e *env) error {
-	st, err := c.open(e)
-	if err != nil {
-		return err
+	var st *station.Station
+	var stored []*misstepv1.KnownBug
+	if len(c.Coordinator) > 0 || c.Dir != "" {
+		var err error
+		if st, err = c.open(e); err != nil {
+			return err
+		}
+		defer st.Close()
+		r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
+		if err != nil {
+			return err
+		}
+		stored = r.GetBugs()
 	}
-	defer st.Close()
-	r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
-	if err != nil {
-		return err
-	}
-	own, err := known.Own(r.GetBugs())
+	own, err := known.Own(stored)
 	if err != nil {
 		return err
 	}
@@ -126,7 +131,7 @@ func (c *knownShow) Run(ctx context.Context, e *env) error {
 		return fmt.Errorf("no known bug %q; `misstep known list` shows them", c.ID)
 	}
 	bug := found.Proto()
-	for _, b := range r.GetBugs() {
+	for _, b := range stored {
 		if b.GetId() == c.ID {
 			bug = b
 		}
@@ -134,22 +139,29 @@ func (c *knownShow) Run(ctx context.Context, e *env) error {
 	if c.JSON {
 		return e.json(bug)
 	}
-	fmt.Fprintf(e.stdout, "%s  %s\n", bug.GetId(), bug.GetTitle())
+	renderKnownBug(e.stdout, bug, found.Fixes())
+	if st == nil {
+		return nil
+	}
+	return renderMatched(ctx, e.stdout, st, []*misstepv1.KnownBug{bug})
+}
+
+func renderKnownBug(w io.Writer, bug *misstepv1.KnownBug, fixes []string) {
+	fmt.Fprintf(w, "%s  %s\n", bug.GetId(), bug.GetTitle())
 	for _, line := range []struct{ name, text string }{
 		{"link", bug.GetLink()},
 		{"note", bug.GetNote()},
 		{"description", bug.GetDescription()},
 		{"versions", strings.Join(bug.GetVersions(), " ")},
-		{"fixed in", strings.Join(bug.GetFixedIn(), " ")},
+		{"fixed in", strings.Join(fixes, ", ")},
 	} {
 		if line.text != "" {
-			fmt.Fprintf(e.stdout, "%s: %s\n", line.name, line.text)
+			fmt.Fprintf(w, "%s: %s\n", line.name, line.text)
 		}
 	}
 	for _, m := range bug.GetMatches() {
-		fmt.Fprintf(e.stdout, "match: %s %s\n", m.GetKind(), quotedList(m.GetParts()))
+		fmt.Fprintf(w, "match: %s %s\n", m.GetKind(), quotedList(m.GetParts()))
 	}
-	return renderMatched(ctx, e.stdout, st, []*misstepv1.KnownBug{bug})
 }
 
 // quotedList prints strings as a YAML list in one line.

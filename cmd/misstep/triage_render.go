@@ -29,19 +29,27 @@ func renderAnswer(l *labelled, a report.Answer) {
 	for _, k := range x.Known {
 		if k.Here || a.KnownAs == "" {
 			l.row("", k.Title)
-			l.row("", k.Link)
-			if len(k.Versions) > 0 {
-				l.row("", "versions that have it: "+versionsText(k.Versions))
-			}
-			if len(k.FixedIn) > 0 {
-				l.row("", "fixed in "+strings.Join(k.FixedIn, ", "))
-			}
+			l.rows("", aboutKnown(k))
 		}
+	}
+	for _, k := range x.NearKnown {
+		l.row("near", k.ID+": "+k.Reason)
+		l.row("", k.Title)
+		l.rows("", aboutKnown(k))
+	}
+	for _, k := range x.Named {
+		l.row("named", strings.TrimSuffix(k.ID+": "+k.Title, ": "))
+		l.rows("", aboutKnown(k))
 	}
 	l.row("assorted", x.Assorted)
 	if x.CutID != "" {
 		l.row("cut", "the report ends early; by itself it would be "+x.CutID)
 	}
+	l.row("former id", x.FormerID)
+	if x.With != "" {
+		l.row("with", x.With+", a dump of the same JVM: both were read together")
+	}
+	l.row("what next", x.Next)
 	if f := x.Finding; f != nil {
 		l.row("finding", fmt.Sprintf("%s, %d hits: %s", f.ID, f.Hits, f.Title))
 	}
@@ -50,6 +58,18 @@ func renderAnswer(l *labelled, a report.Answer) {
 	l.rows("signature", a.Signature[1:])
 	l.rows("rule", []string{x.Rule, x.Reason})
 	l.rows("facts", factTexts(x.Facts))
+}
+
+// aboutKnown returns where a known bug is described, and which versions have it.
+func aboutKnown(k report.Known) []string {
+	texts := []string{k.Link}
+	if len(k.Versions) > 0 {
+		texts = append(texts, "versions that have it: "+versionsText(k.Versions))
+	}
+	if len(k.FixedIn) > 0 {
+		texts = append(texts, "fixed in: "+strings.Join(k.FixedIn, ", "))
+	}
+	return texts
 }
 
 func nearTexts(nearest []report.Near) (texts []string) {

@@ -14,6 +14,9 @@ func (p *parser) comment(text string) {
 	case strings.HasPrefix(text, "There is insufficient memory for the Java Runtime Environment to continue"):
 		p.fatal, p.state = true, inHead
 		p.native, p.report.OutOfMemory = true, true
+	case errorLine.MatchString(text) && len(p.message) == 0 && p.state == inNothing:
+		p.state = inHead // the opening line was not copied
+		p.headLine(text)
 	case text == "Problematic frame:":
 		p.state = inFrame
 	case p.state == inFrame:
@@ -62,6 +65,12 @@ func (p *parser) finish() {
 		crash.JavaFrames = append(crash.JavaFrames, MoreFrames)
 	}
 	if len(p.message) == 0 {
+		switch crash.Error = siginfoName.FindString(p.siginfo); {
+		case crash.Error != "":
+			crash.Detail = p.siginfo
+		case strings.Contains(p.siginfo, "ExceptionCode=0xc0000005"): // 8 on Windows
+			crash.Error, crash.Detail = "EXCEPTION_ACCESS_VIOLATION", p.siginfo
+		}
 		return
 	}
 	first := p.message[0]

@@ -71,7 +71,7 @@ func Parse(r io.Reader) (*Report, error) {
 			return nil, fmt.Errorf("read error file: %w", err)
 		}
 	}
-	if !p.fatal {
+	if !p.recognised() {
 		return nil, fmt.Errorf("read error file: %w: it lacks the line \"A fatal error has been detected\"", ErrNotCrash)
 	}
 	p.finish()
@@ -106,7 +106,8 @@ const (
 type parser struct {
 	report  *Report
 	state   state
-	fatal   bool
+	fatal   bool     // the opening line was read
+	pasted  bool     // the native frames are those of a part without their heading
 	message []string // lines of the head
 	siginfo string
 	native  bool // the file is about native memory
@@ -139,6 +140,7 @@ var (
 
 func (p *parser) line(line string) {
 	crash := p.report.Crash
+	line = strings.TrimLeft(line, " \t") // as JMH and loggers indent
 	comment, isComment := strings.CutPrefix(line, "#")
 	comment = strings.TrimSpace(comment)
 	switch {
@@ -157,13 +159,16 @@ func (p *parser) line(line string) {
 			return
 		}
 	}
+	if p.pastedFrame(line) {
+		return
+	}
 	p.leave(line)
 	if p.state != inHead && p.state != inFrame || strings.HasPrefix(line, "-----") {
 		p.state = inNothing // but an error while the head is written puts its message between the head's lines
 	}
 	switch {
 	case strings.HasPrefix(line, "Native frames:") && !p.ended.native:
-		p.state, crash.NativeFrames = inNative, nil
+		p.state, crash.NativeFrames, p.pasted = inNative, nil, false
 	case strings.HasPrefix(line, "Java frames:") && !p.ended.java:
 		p.state, crash.JavaFrames = inJava, nil
 	case strings.HasPrefix(line, "Current thread") && crash.Thread == "":

@@ -34,7 +34,7 @@ type deadlocked struct {
 }
 
 var (
-	pendingMonitor = regexp.MustCompile(`^waiting to lock monitor .*\(object (0x[0-9a-fA-F]+), an? (\S+)\),?$`)
+	pendingMonitor = regexp.MustCompile(`^waiting to lock (?:monitor |Monitor@).*\((?:object |Object@)(0x[0-9a-fA-F]+), an? (\S+)\),?$`)
 	pendingOwnable = regexp.MustCompile(`^waiting for ownable synchronizer (0x[0-9a-fA-F]+), \(an? (\S+)\),?$`)
 	foundDeadlocks = regexp.MustCompile(`^Found (?:a total of )?\d+ `)
 )
@@ -119,7 +119,7 @@ func (s *deadlockSection) list(d *Dump) {
 func (d *deadlocked) wait(line string) {
 	for _, re := range []*regexp.Regexp{pendingMonitor, pendingOwnable} {
 		if m := re.FindStringSubmatch(line); m != nil {
-			d.object, d.class = m[1], m[2]
+			d.object, d.class = m[1], strings.ReplaceAll(m[2], "/", ".") // the agent prints names of the class file
 		}
 	}
 	if strings.HasPrefix(line, "waiting to lock "+rawMonitor) {
@@ -211,6 +211,7 @@ func (d *Dump) linkLocks() {
 		}
 	}
 	d.linkClasses()
+	d.linkSuperclasses()
 	if !d.Deadlock {
 		d.Deadlock = d.cyclic()
 	}
@@ -232,7 +233,7 @@ func (d *Dump) linkClasses() {
 		}
 		others := slices.DeleteFunc(slices.Clone(initialise), func(other int) bool { return other == i })
 		if len(others) == 1 {
-			t.WaitsFor, t.HeldBy = "java.lang.Class", others[0]
+			t.WaitsFor, t.HeldBy = classOfClasses, others[0]
 		}
 	}
 }

@@ -6,18 +6,9 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-// Causes of a hang that a dump alone can show.
-const (
-	CauseDeadlock = "deadlock"
-	CauseLimit    = "limit"
-)
-
-// Hang returns the dump as a hang whose cause is "deadlock" or "limit" (not known), with the threads' states by Java.
+// Hang returns the dump as a hang with the cause that it shows, one of the constants, and the threads' states by Java.
 func (d *Dump) Hang() *misstepv1.Hang {
-	h := &misstepv1.Hang{Cause: CauseLimit}
-	if d.Deadlock {
-		h.Cause = CauseDeadlock
-	}
+	h := &misstepv1.Hang{Cause: d.cause()}
 	for i := range d.Threads {
 		t := &misstepv1.HungThread{Tid: d.Threads[i].TID, State: d.Threads[i].State}
 		d.Fill(t, i)
@@ -32,6 +23,8 @@ func (d *Dump) Fill(t *misstepv1.HungThread, i int) {
 	t.Name, t.JavaFrames, t.Id, t.Virtual, t.WaitsFor = from.Name, from.Frames, d.id(i), from.Virtual, from.WaitsFor
 	if from.HeldBy >= 0 {
 		t.HeldBy, t.HeldById = d.Threads[from.HeldBy].Name, d.id(from.HeldBy)
+	} else if from.awaitsClass() {
+		t.WaitsFor = classOfClasses
 	}
 }
 

@@ -25,6 +25,7 @@ type jsonThread struct {
 	Name        string       `json:"name"`
 	State       string       `json:"state"`
 	Virtual     bool         `json:"virtual"`
+	Carrier     jsonID       `json:"carrier"` // from 25 on
 	Stack       list[string] `json:"stack"`
 	BlockedOn   string       `json:"blockedOn"` // CLASS@HASH, as other objects
 	ParkBlocker struct {
@@ -84,8 +85,10 @@ func parseJSON(text []byte) (*Dump, error) {
 				break
 			}
 			if slices.ContainsFunc(t.Stack, carrying) {
+				d.carrierPools = append(d.carrierPools, poolOf(t.Name))
 				continue // the virtual thread is listed as well
 			}
+			d.namesCarriers = d.namesCarriers || t.Carrier != 0
 			if t.isOneOfMany(alike) {
 				continue
 			}
@@ -130,7 +133,7 @@ func (t *jsonThread) isOneOfMany(alike map[uint64]int) bool {
 
 // thread converts a thread. In 21 to 24 only its stack says that it is a virtual one.
 func (t *jsonThread) thread() Thread {
-	thread := Thread{Name: bounded(t.Name), ID: int64(t.ID), State: t.State, HeldBy: -1}
+	thread := Thread{Name: bounded(t.Name), ID: int64(t.ID), State: t.State, HeldBy: -1, mounted: t.Carrier != 0}
 	thread.Virtual = t.Virtual ||
 		slices.ContainsFunc(t.Stack, func(f string) bool { return strings.Contains(f, "java.lang.VirtualThread.run(") })
 	thread.Frames = t.Stack[:min(len(t.Stack), MaxFrames)]
@@ -148,8 +151,30 @@ func (t *jsonThread) thread() Thread {
 	return thread
 }
 
-// Merge adds what the JSON dump of the same JVM has beyond the text: unmounted virtual threads, the frames of mounted ones where
-// the text lacks them, and who waits for whom.
+// Same reports whether another dump, of Thread.dump_to_file, is of the same JVM: most threads that have a number in both have the
+// same name, and they are not few.
+func (d *Dump) Same(other *Dump) bool {
+	names := map[int64]string{}
+	for _, t := range other.Threads {
+		if t.ID != 0 && !t.Virtual {
+			names[t.ID] = t.Name
+		}
+	}
+	const few, most = 4, 0.8
+	both, same := 0, 0
+	for _, t := range d.Threads {
+		if name, ok := names[t.ID]; ok && t.ID != 0 {
+			both++
+			if name == t.Name {
+				same++
+			}
+		}
+	}
+	return both >= few && float64(same) >= most*float64(max(both, len(names)))
+}
+
+// Merge adds what a dump of Thread.dump_to_file has beyond that of Thread.print of the same JVM (Same): unmounted virtual threads,
+// the frames of mounted ones where the text lacks them, and who waits for whom.
 func (d *Dump) Merge(other *Dump) {
 	indices, carriers := map[int64]int{}, map[int64]int{}
 	for i, t := range d.Threads {
@@ -170,9 +195,10 @@ func (d *Dump) Merge(other *Dump) {
 			if !d.Threads[carrier].printsMounted {
 				d.Threads[carrier].Frames = t.Frames
 			}
-		case t.Virtual && len(d.Threads) < MaxThreads:
+		// Thread.print lists all others. Up to 24, JSON does not say that a thread is virtual which has not begun.
+		case (t.Virtual || len(t.Frames) == 0 && t.State == "") && len(d.Threads) < MaxThreads:
 			at[i] = len(d.Threads)
-			t.HeldBy = -1
+			t.Virtual, t.HeldBy = true, -1
 			d.Threads = append(d.Threads, t)
 		default:
 			at[i] = -1
@@ -183,5 +209,6 @@ func (d *Dump) Merge(other *Dump) {
 			d.Threads[at[i]].HeldBy, d.Threads[at[i]].WaitsFor = at[t.HeldBy], t.WaitsFor
 		}
 	}
+	d.namesCarriers = d.namesCarriers || other.namesCarriers
 	d.Deadlock = d.Deadlock || d.cyclic()
 }

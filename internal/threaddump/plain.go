@@ -57,7 +57,13 @@ func parsePlain(text []byte) (*Dump, error) {
 		return nil, fmt.Errorf("read thread dump: %w: no line begins a thread", ErrNotDump)
 	}
 	// A carrier's virtual thread is listed as well.
-	d.Threads = slices.DeleteFunc(d.Threads, func(t Thread) bool { return slices.ContainsFunc(t.Frames, carrying) })
+	d.Threads = slices.DeleteFunc(d.Threads, func(t Thread) bool {
+		carrier := slices.ContainsFunc(t.Frames, carrying)
+		if carrier {
+			d.carrierPools = append(d.carrierPools, poolOf(t.Name))
+		}
+		return carrier
+	})
 	return d, nil
 }
 

@@ -3,6 +3,7 @@ package threaddump
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,6 +43,9 @@ type textParser struct {
 	locked  int      // the same for "Locked ownable synchronizers", which an empty line precedes
 	name    []string // lines of a name that has not ended
 	broken  int      // names that never ended
+	ended   bool     // the line behind the last thread was read
+	agents  bool     // the serviceability agent wrote it, which writes no such line
+	titled  bool
 	section deadlockSection
 }
 
@@ -66,12 +70,51 @@ func parseText(text []byte) (*Dump, error) {
 	if len(p.dump.Threads) == 0 { // the text ends where it begins
 		p = before
 	}
+	p.titled = titled
+	if !p.agents {
+		p.cut()
+	}
 	p.section.resolve(p.dump)
+	for i := range p.dump.Threads {
+		p.dump.Threads[i].ownFrames()
+	}
 	if !titled && len(p.dump.Threads) == 0 {
 		return nil, fmt.Errorf("read thread dump: %w: it has neither the line %q nor a thread", ErrNotDump, dumpTitle)
 	}
 	return p.dump, nil
 }
+
+var (
+	// bottom matches a frame with which the stack of a thread may end.
+	bottom = regexp.MustCompile(`\.(run|runWith|main|exec|enter\w*|compute)\(`)
+	// housekeeper matches methods in which threads spend their lives that keep the JDK's references and times.
+	housekeeper = regexp.MustCompile(`java\.lang\.ref\.(Reference\$ReferenceHandler|Finalizer\$FinalizerThread)\.run\(|` +
+		`(jdk\.internal\.ref|sun\.misc)\.Cleaner(Impl)?\.run\(|java\.util\.TimerThread\.mainLoop\(|` +
+		`java\.util\.concurrent\.DelayScheduler\.\w+\(`)
+)
+
+// cut removes frames from a dump that ends early, so that nobody takes for what hangs what is left of the threads that every program
+// has: those of housekeepers, and of the thread in which the dump ends, unless they reach its bottom or a method of the program.
+func (p *textParser) cut() {
+	if p.cur < 0 && (p.ended || !p.titled) {
+		return
+	}
+	ofProgram := func(f string) bool { return !ofJDK.MatchString(f) }
+	for i := range p.dump.Threads {
+		t := &p.dump.Threads[i]
+		n := len(t.Frames)
+		if n == 0 || slices.ContainsFunc(t.Frames, ofProgram) {
+			continue
+		}
+		ends := i == p.cur && t.State != "" && !bottom.MatchString(t.Frames[n-1]) // shadow stacks have no states
+		if ends || slices.ContainsFunc(t.Frames, housekeeper.MatchString) {
+			t.Frames = nil
+		}
+	}
+}
+
+// ofJDK matches frames of the JDK's methods.
+var ofJDK = regexp.MustCompile(`^(?:[\w.]+@[^/]*/)?(?:javax?|jdk|sun|com\.sun)\.`)
 
 func (p *textParser) line(line string) {
 	trimmed := strings.TrimSpace(line)
@@ -81,6 +124,9 @@ func (p *textParser) line(line string) {
 		p.section.begin()
 	case p.section.active && p.section.read(line, trimmed):
 	case p.continued(line):
+	case strings.HasPrefix(line, agentTitle):
+		p.agents = true
+	case strings.HasPrefix(line, "Thread ") && p.agentHeader(line):
 	case strings.HasPrefix(line, `"`):
 		p.cur, p.locked = -1, -1
 		if !p.header(line[1:]) && p.broken < mostBroken {
@@ -89,7 +135,7 @@ func (p *textParser) line(line string) {
 	case trimmed == "":
 		p.cur = -1
 	case strings.HasPrefix(trimmed, lastOfThreads):
-		p.cur, p.locked = -1, -1
+		p.cur, p.locked, p.ended = -1, -1, true
 	case trimmed == ownableTitle:
 		p.cur = -1
 	case p.cur >= 0:
@@ -134,19 +180,24 @@ func (p *textParser) header(text string) bool {
 	if m == nil {
 		return false
 	}
-	if len(p.dump.Threads) >= MaxThreads {
-		p.cur, p.locked = -1, -1
-		return true
-	}
 	t := Thread{Name: bounded(m[1]), ID: number(m[2]), TID: number(m[3]), HeldBy: -1}
 	t.locks.waitsForClass = strings.Contains(m[4], " in Object.wait()")
 	if n := nid.FindStringSubmatch(m[4]); n != nil {
 		t.TID = number(n[1])
 	}
+	p.begin(t)
+	return true
+}
+
+// begin adds a thread, whose lines follow, unless there are enough.
+func (p *textParser) begin(t Thread) {
+	p.cur, p.locked = -1, -1
+	if len(p.dump.Threads) >= MaxThreads {
+		return
+	}
 	p.cur = len(p.dump.Threads)
 	p.locked = p.cur
 	p.dump.Threads = append(p.dump.Threads, t)
-	return true
 }
 
 func bounded(name string) string {
@@ -172,7 +223,7 @@ func (t *Thread) read(line string) {
 		return
 	}
 	t.lines = digest(t.lines, line)
-	if frame, ok := strings.CutPrefix(line, "at "); ok {
+	if frame, ok := frameOf(line); ok {
 		t.locks.frame(frame)
 		if len(t.Frames) < MaxFrames && strings.HasSuffix(frame, ")") { // else the dump ends here
 			t.Frames = append(t.Frames, frame)
@@ -193,7 +244,7 @@ func (t *Thread) read(line string) {
 // monitor that it has released.
 func (l *locks) line(line string) {
 	if class, ok := strings.CutPrefix(line, "- waiting on the Class initialization monitor for "); ok {
-		l.wants, l.wantClass = initialisation+class, "java.lang.Class"
+		l.wants, l.wantClass = initialisation+class, classOfClasses
 		return
 	}
 	if strings.HasPrefix(line, "- waiting on <no object") {

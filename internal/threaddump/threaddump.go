@@ -34,6 +34,11 @@ type Dump struct {
 	// Deadlock reports that threads wait for each other: the JVM says so, or it follows from who waits for which lock and who
 	// holds it. In a dump that ends early the JVM's word may lack the names.
 	Deadlock bool
+
+	// carrierPools has the pool of each carrier that is not among the threads, since its virtual thread is; namesCarriers reports
+	// that the dump says which virtual threads have one.
+	carrierPools  []string
+	namesCarriers bool
 }
 
 // Thread is one thread of a dump.
@@ -62,6 +67,8 @@ type Thread struct {
 	lines uint64 // digest of the lines of its stack
 	// printsMounted reports that the text has the frames of the mounted virtual thread.
 	printsMounted bool
+	// mounted reports that the dump names a virtual thread's carrier.
+	mounted bool
 }
 
 // locks are the objects that a thread holds and waits for, by their text in the dump.

@@ -29,6 +29,8 @@ type cause struct {
 	unnamed bool
 	// jsonOnly: JSON is the only dump that shows it.
 	jsonOnly bool
+	// byAgent: the serviceability agent prints one of its dumps, where it knows names.
+	byAgent bool
 	// deadlock: HotSpot finds it.
 	deadlock bool
 	// shows are patterns that a report of the cause contains, all of them. A cut report counts if they are in what is left.
@@ -177,5 +179,40 @@ func hangs() []cause {
 	// Deadlocks at once: each is a finding of its own.
 	add("monitors+locks", "Account.transfer", "Account.balance", "Segment.merge", "Segment.flush").deadlock = true
 	add("caches+three", "Cache.load", "Cache.evict", "Fork.eat").deadlock = true
+	return append(all, kinds()...)
+}
+
+// kinds are hangs in generated classes, in initialisers and of virtual threads without a carrier. Which are held back was decided
+// before any of them was tried.
+func kinds() []cause {
+	var all []cause
+	add := func(held bool, name string, shows ...string) *cause {
+		all = append(all, cause{name: name, kind: triagetest.KindHang, shows: shows, byAgent: true, held: held})
+		return &all[len(all)-1]
+	}
+	add(false, "generated-number", `shop\.gen\.Class\d+`)
+	add(false, "generated-cglib", `shop\.Till\$\$Enh`)
+	add(false, "generated-rule", `shop\.Rule_Discount`)
+	add(true, "generated-buddy", `shop\.Order\$`)
+	add(true, "generated-javassist", `shop\.Customer_`)
+	add(true, "generated-hash", `shop\.Query_`)
+	add(true, "generated-inner", `shop\.Plan\d+\$Step`)
+	add(false, "class-sleep", `Settings.<clinit>`)
+	// Up to 16 the JVM does not say who of three waits for which class.
+	add(false, "class-three", `Ring1.<clinit>`, `Ring2.<clinit>`, `Ring3.<clinit>`).byVersion = true
+	add(true, "class-latch", `Registry.<clinit>`)
+	add(true, "class-loop", `Tables.<clinit>`)
+	add(true, "class-super", `Shape.<clinit>`)
+	add(true, "class-lock", `Audit.<clinit>`)
+	for name, held := range sorted(map[string]bool{
+		"carriers-pinned": false, "carriers-busy": false, "carriers-free": false, "carriers-native": true, "carriers-mixed": true,
+	}) {
+		c := add(held, name)
+		c.oldest, c.jsonOnly, c.byAgent = 25, true, false // up to 24 its dump does not say which virtual threads run
+		c.flags = []string{
+			"-Djdk.virtualThreadScheduler.parallelism=2", "-Djdk.virtualThreadScheduler.maxPoolSize=2",
+			"-Djdk.reflect.useNativeAccessorOnly=true",
+		}
+	}
 	return all
 }

@@ -66,6 +66,8 @@ func hung(ctx context.Context, dir, home, tool string, args []string) (string, e
 		return output(ctx, bin("jstack"), "-l", pid)
 	case byJcmd:
 		return output(ctx, bin("jcmd"), pid, "Thread.print")
+	case byAgent:
+		return output(ctx, bin("jhsdb"), "jstack", "--pid", pid)
 	case byJSON:
 		path := filepath.Join(dir, "threads.json")
 		if _, err := output(ctx, bin("jcmd"), pid, "Thread.dump_to_file", "-format=json", path); err != nil {

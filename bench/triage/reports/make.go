@@ -24,7 +24,7 @@ const (
 	// runTime is the longest time of one JVM; those that crash take half a second.
 	runTime = 25 * time.Second
 	// dumpTime is the longest time of printing threads.
-	dumpTime = 10 * time.Second
+	dumpTime = 30 * time.Second
 	// settleTime lets the thread that said so return to where it waits.
 	settleTime = 100 * time.Millisecond
 	workers    = 3

@@ -18,6 +18,7 @@ const (
 	byJstack = "jstack"
 	byJcmd   = "jcmd"
 	byJSON   = "JSON"
+	byAgent  = "jhsdb"
 )
 
 // run is one JVM to be started.
@@ -97,6 +98,9 @@ func plan(jdks []jdk.Entry, round int) (all []run) {
 			odd := (i+k+round)%2 == 1
 			if c.kind == triagetest.KindHang {
 				r.tool, second.tool = []string{bySignal, byJstack, byJcmd}[(i+k+round)%3], bySignal
+				if c.byAgent && j.Feature >= 9 { // before, its dumps have no names
+					second.tool = byAgent
+				}
 				one := !strings.Contains(c.name, "+") // if no deadlock is named, several at once are one hang
 				if j.Feature >= 21 && (odd && one || c.jsonOnly) {
 					r.tool = byJSON
@@ -114,7 +118,7 @@ func plan(jdks []jdk.Entry, round int) (all []run) {
 					second.number++
 					all = append(all, second)
 				}
-			case c.inVM || odd || c.jsonOnly:
+			case c.inVM || odd || c.jsonOnly || c.byAgent:
 				all = append(all, second)
 			}
 			if c.compiled && odd {

@@ -1303,7 +1303,8 @@ type Hang struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// cause: "in-walk" (a thread does not leave a walker), "in-agent" (a thread does not leave the handler or the agent, outside of a
 	// walk), "deadlock" (the JVM found one among its threads), "starved" (runnable threads got no CPU), "safepoint" (the JVM no
-	// longer reaches a safepoint: it does not answer a request for its threads), "limit" (none of these).
+	// longer reaches a safepoint: it does not answer a request for its threads), "limit" (none of these); of a thread dump alone also
+	// "initialisation" (threads wait until a class is initialised) and "starved-carriers" (virtual threads wait for a carrier).
 	Cause string `protobuf:"bytes,1,opt,name=cause,proto3" json:"cause,omitempty"`
 	// threads with their stacks.
 	Threads       []*HungThread `protobuf:"bytes,2,rep,name=threads,proto3" json:"threads,omitempty"`

@@ -70,7 +70,7 @@ public final class Hangs {
     }
     idlePools();
     for (String cause : args[0].split("\\+")) {
-      if (!Deadlocks.hang(cause) && !Waits.hang(cause)) {
+      if (!Deadlocks.hang(cause) && !Waits.hang(cause) && !Kinds.hang(cause)) {
         throw new IllegalArgumentException(cause);
       }
     }
