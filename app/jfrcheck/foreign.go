@@ -96,10 +96,14 @@ func (p *profile) addTimeless(s *recording.Stack, n uint64) {
 // foreignMethods are the methods of a profile by their names.
 type foreignMethods map[string]*recording.Method
 
-// mostForeign methods are kept.
-const mostForeign = 1 << 17
+// mostForeign methods are kept, mostName is the size of the longest name of one, in bytes.
+const (
+	mostForeign = 1 << 17
+	mostName    = 2048
+)
 
 func (f foreignMethods) of(text string) *recording.Method {
+	text = text[:min(len(text), mostName)]
 	m := f[text]
 	if m == nil {
 		m = foreignMethod(text)

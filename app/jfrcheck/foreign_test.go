@@ -36,7 +36,7 @@ func pprofOf(t *testing.T, stacks map[string]int64) []byte {
 	functions := map[string]*profile.Location{}
 	for stack, n := range stacks {
 		s := &profile.Sample{Value: []int64{n * 10_000_000, n}}
-		for _, name := range strings.Split(stack, ";") {
+		for name := range strings.SplitSeq(stack, ";") {
 			if functions[name] == nil {
 				f := &profile.Function{ID: uint64(len(p.Function) + 1), Name: name}
 				l := &profile.Location{ID: f.ID, Line: []profile.Line{{Function: f, Line: 7}}}
@@ -53,7 +53,8 @@ func pprofOf(t *testing.T, stacks map[string]int64) []byte {
 
 // The same samples are the same profile in each form, however their frames are written.
 func TestFormsAreEqual(t *testing.T) {
-	text := file(t, "a.collapsed", []byte("[main tid=7];a/B.main_[i];a/B.work:12_[j] 600\na/B.main;java/lang/String.indexOf_[1] 400\n\n"))
+	text := file(t, "a.collapsed", []byte("[main tid=7];a/B.main_[i];a/B.work:12_[j] 600\n"+
+		"a/B.main;java/lang/String.indexOf_[1] 400\n\n"))
 	dots := file(t, "b.txt", []byte("a.B.main;a.B::work 600\r\na.B.main(String[]);java.lang.String.indexOf(int, int) 400"))
 	packed := file(t, "c.pb.gz", pprofOf(t, map[string]int64{"a.B.main;a.B.work": 600, "a.B.main;java.lang.String.indexOf": 400}))
 	for _, other := range []string{dots, packed} {
@@ -134,6 +135,12 @@ func TestForeignErrors(t *testing.T) {
 		_, err := differ(t, good, file(t, "bad", c.data))
 		require.ErrorContains(t, err, c.want, name)
 	}
+	long := file(t, "long", []byte("a;"+strings.Repeat("f", 1<<20)+" 9\n"))
+	named, err := differ(t, good, long)
+	require.NoError(t, err)
+	for _, c := range named.Changes {
+		assert.LessOrEqual(t, len(c.Method), 2048)
+	}
 	deep := file(t, "deep", []byte(strings.Repeat("f;", 20_000)+"f 1\na;b 5\n"))
 	d, err := differ(t, good, deep)
 	require.NoError(t, err)
@@ -147,7 +154,8 @@ func FuzzForeign(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		path := filepath.Join(t.TempDir(), "f")
 		require.NoError(t, os.WriteFile(path, data, 0o600))
-		d, err := jfrcheck.Diff(t.Context(), recording.Parse, jfrcheck.DiffOptions{A: path, B: path, MaxBytes: 1 << 20, Level: 0.05, Top: 3})
+		o := jfrcheck.DiffOptions{A: path, B: path, MaxBytes: 1 << 20, Level: 0.05, Top: 3}
+		d, err := jfrcheck.Diff(t.Context(), recording.Parse, o)
 		if err == nil {
 			require.True(t, d.Equal(), fmt.Sprint(d.Changes))
 		}

@@ -27,12 +27,13 @@ import (
 
 // conditions are what Answers.java does.
 var conditions = []string{
-	"threads", "rmi+threads+dumps+locks+files", "rmi+threads+dumps+two+locks", "virtual+threads+dumps", "classes+threads+dumps+files",
+	"threads", "rmi+threads+dumps+locks+files", "rmi+threads+dumps+two+locks", "virtual+threads+dumps",
+	"classes+threads+dumps+files",
 }
 
 // answers counts what jfr check said.
 type answers struct {
-	// Made are all recordings, Whole those of whose samples another reader found each to have a thread, and a stack of known methods.
+	// Made are all recordings; of the samples of Whole ones another reader found each to have a thread and a stack of known methods.
 	Made, Whole int
 	// Refused of the whole ones have exit code 1; Unlabelled of all have a fault without a known cause.
 	Refused, Unlabelled int
@@ -56,14 +57,15 @@ func measureAnswers(ctx context.Context, bed *trial.Bed, reader recording.Helper
 	classes := filepath.Join(bed.Dir, "answers")
 	javac := filepath.Join(os.Getenv("JAVA_HOME"), "bin", "javac")
 	source := filepath.Join("bench", "jfr", "testdata", "Answers.java")
-	if said, err := exec.CommandContext(ctx, javac, "--release", "8", "-nowarn", "-d", classes, source).CombinedOutput(); err != nil {
+	said, err := exec.CommandContext(ctx, javac, "--release", "8", "-nowarn", "-d", classes, source).CombinedOutput()
+	if err != nil {
 		return nil, fmt.Errorf("compile %s: %w: %s", source, err, said)
 	}
 	a := &answers{ByJDK: map[string]*answersOf{}, Faults: map[string]*severities{}, Unnamed: map[string]int{}}
 	for n := uint64(0); ctx.Err() == nil && time.Now().Before(until); n++ {
-		on := bed.JDKs[n%uint64(len(bed.JDKs))]
-		// Another condition on each JDK in each round.
-		what := conditions[(n+n/uint64(len(bed.JDKs)))%uint64(len(conditions))]
+		round, number := n/uint64(len(bed.JDKs)), n%uint64(len(bed.JDKs))
+		on := bed.JDKs[number]
+		what := conditions[(round+number)%uint64(len(conditions))] // another one on each JDK in each round
 		files, err := record(ctx, bed, classes, on, what, n)
 		for i := 0; err == nil && i < len(files); i++ {
 			err = a.ask(ctx, reader, on, files[i], n)
@@ -71,7 +73,8 @@ func measureAnswers(ctx context.Context, bed *trial.Bed, reader recording.Helper
 		if err != nil && ctx.Err() == nil {
 			a.Failures = append(a.Failures, fmt.Sprintf("%s %s: %v", on.Name, what, err))
 		}
-		bench.Note("%s %s: %d recordings; %d of %d unlabelled, %d refused", on.Name, what, len(files), a.Unlabelled, a.Made, a.Refused)
+		bench.Note("%s %s: %d recordings; %d of %d unlabelled, %d refused", on.Name, what, len(files), a.Unlabelled, a.Made,
+			a.Refused)
 	}
 	return a, nil
 }
@@ -139,7 +142,8 @@ func (a *answers) ask(ctx context.Context, reader recording.Helper, on jdk.Entry
 }
 
 func checked(ctx context.Context, file string) (*jfrcheck.Report, error) {
-	report, failed, err := jfrcheck.Run(ctx, recording.Parse, jfrcheck.Options{Files: []string{file}, MaxBytes: math.MaxInt64, Top: 1})
+	o := jfrcheck.Options{Files: []string{file}, MaxBytes: math.MaxInt64, Top: 1}
+	report, failed, err := jfrcheck.Run(ctx, recording.Parse, o)
 	return report, errors.Join(append(failed, err)...)
 }
 
@@ -249,6 +253,7 @@ func (a *answers) weigh(class string, before, after *jfrcheck.Report, touches st
 	if after.Class == want && after.Fails(jfrcheck.TouchesSamples) == (want == jfrcheck.TouchesSamples) {
 		of.Right++
 	} else {
-		of.Wrong = append(of.Wrong, fmt.Sprintf("%s where %s is right: %s", after.Class, want, strings.Join(causeless(after), "; ")))
+		of.Wrong = append(of.Wrong,
+			fmt.Sprintf("%s where %s is right: %s", after.Class, want, strings.Join(causeless(after), "; ")))
 	}
 }

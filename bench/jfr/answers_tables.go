@@ -53,10 +53,13 @@ func (a *answers) tables() []bench.Table {
 			name, fmt.Sprint(of.Made), fmt.Sprint(of.Whole), fmt.Sprint(of.Refused), fmt.Sprint(of.Unlabelled),
 		})
 	}
-	put := bench.Table{Title: "answers: faults that were put in", Columns: []string{"fault", "put", "severity right", "first that is not"}}
+	put := bench.Table{
+		Title: "answers: faults that were put in", Columns: []string{"fault", "put", "severity right", "first that is not"},
+	}
 	for _, class := range slices.Sorted(maps.Keys(a.Faults)) {
 		of := a.Faults[class]
-		put.Rows = append(put.Rows, []string{class, fmt.Sprint(of.Put), fmt.Sprint(of.Right), strings.Join(of.Wrong[:min(len(of.Wrong), 1)], "")})
+		first := strings.Join(of.Wrong[:min(len(of.Wrong), 1)], "")
+		put.Rows = append(put.Rows, []string{class, fmt.Sprint(of.Put), fmt.Sprint(of.Right), first})
 	}
 	places := bench.Table{Title: "answers: faults without a cause", Columns: []string{"place", "recordings"}}
 	for _, place := range slices.Sorted(maps.Keys(a.Unnamed)) {

@@ -61,7 +61,9 @@ public class Answers {
 
   static void order(String what, String... arguments) throws Exception {
     SERVER.invoke(
-        new ObjectName("com.sun.management:type=DiagnosticCommand"), what, new Object[] {arguments},
+        new ObjectName("com.sun.management:type=DiagnosticCommand"),
+        what,
+        new Object[] {arguments},
         new String[] {String[].class.getName()});
   }
 
@@ -75,11 +77,11 @@ public class Answers {
     Random random = new Random(seed + 1);
     try {
       for (int i = 0; System.nanoTime() < end; i++) {
-        Thread.sleep(50 + random.nextInt(300));
+        Thread.sleep(20 + random.nextInt(150));
         if (on.contains("two")) {
           order("jfrStart", "name=b" + i, "settings=" + (i % 2 == 0 ? "default" : "profile"));
         }
-        Thread.sleep(random.nextInt(300));
+        Thread.sleep(random.nextInt(150));
         if (on.contains("dumps")) {
           order("jfrDump", "name=a", "filename=" + prefix + "-dump" + i + ".jfr");
         }
@@ -113,13 +115,20 @@ public class Answers {
 
   static ExecutorService virtual() {
     try {
-      return (ExecutorService) Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
+      return (ExecutorService)
+          Executors.class.getMethod("newVirtualThreadPerTaskExecutor").invoke(null);
     } catch (ReflectiveOperationException e) {
       return null; // before 21
     }
   }
 
-  static void round(Set<String> on, JMXServiceURL at, ExecutorService virtual, byte[] small, Random random, Path folder)
+  static void round(
+      Set<String> on,
+      JMXServiceURL at,
+      ExecutorService virtual,
+      byte[] small,
+      Random random,
+      Path folder)
       throws Exception {
     List<Thread> threads = new ArrayList<>();
     for (int i = 0; at != null && i < 2; i++) {
@@ -127,19 +136,23 @@ public class Answers {
     }
     for (int i = 0; on.contains("threads") && i < 20; i++) {
       int k = i;
-      threads.add(started(() -> {
-        if (k % 5 == 0) {
-          Thread.currentThread().setName("renamed-" + k);
-        }
-        sink += spinsForTheProfile(14);
-      }));
+      threads.add(
+          started(
+              () -> {
+                if (k % 5 == 0) {
+                  Thread.currentThread().setName("renamed-" + k);
+                }
+                sink += spinsForTheProfile(14);
+              }));
     }
     List<Future<?>> futures = new ArrayList<>();
     for (int i = 0; virtual != null && i < 50; i++) {
-      futures.add(virtual.submit(() -> {
-        Thread.sleep(2);
-        return sink += spinsForTheProfile(10);
-      }));
+      futures.add(
+          virtual.submit(
+              () -> {
+                Thread.sleep(2);
+                return sink += spinsForTheProfile(10);
+              }));
     }
     for (Future<?> f : futures) {
       f.get();
@@ -158,12 +171,14 @@ public class Answers {
     }
     Object lock = new Object();
     for (int i = 0; on.contains("locks") && i < 4; i++) {
-      threads.add(started(() -> {
-        synchronized (lock) {
-          sink += spinsForTheProfile(16);
-          lock.notifyAll();
-        }
-      }));
+      threads.add(
+          started(
+              () -> {
+                synchronized (lock) {
+                  sink += spinsForTheProfile(16);
+                  lock.notifyAll();
+                }
+              }));
     }
     for (int i = 0; i < 200; i++) {
       sink += new byte[random.nextInt(20000)].length + spinsForTheProfile(10 + random.nextInt(12));
@@ -181,7 +196,8 @@ public class Answers {
     JMXServiceURL at = null;
     if (on.contains("rmi")) {
       JMXConnectorServer server =
-          JMXConnectorServerFactory.newJMXConnectorServer(new JMXServiceURL("service:jmx:rmi://"), null, SERVER);
+          JMXConnectorServerFactory.newJMXConnectorServer(
+              new JMXServiceURL("service:jmx:rmi://"), null, SERVER);
       server.start();
       at = server.getAddress();
     }

@@ -211,7 +211,7 @@ func TestRules(t *testing.T) {
 			c.Index, c.StartNanos, c.StartTicks = 1, c.StartNanos+second/2, c.StartTicks+second/2+later
 		})
 	}
-	// A chunk with the stamp of the first one's end, whose ticks went on for longer.
+	// A chunk with the stamp of the first one's end, whose ticks show a longer time.
 	stamped := func(longer time.Duration) *recording.Chunk {
 		return changed(chunk(1), func(c *recording.Chunk) {
 			c.StartNanos = chunk(0).StartNanos + second
