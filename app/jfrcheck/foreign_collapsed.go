@@ -78,4 +78,4 @@ func collapsed(line string, methods foreignMethods) (s *recording.Stack, n uint6
 	return s, n, nil
 }
 
-var errNoCount = errors.New("expected frames with semicolons between them, a space and the number of samples, as in main;run;work 42")
+var errNoCount = errors.New("expected frames with semicolons between them, a space and the number of samples, as in main;run 42")

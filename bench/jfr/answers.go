@@ -33,7 +33,7 @@ var conditions = []string{
 
 // answers counts what jfr check said.
 type answers struct {
-	// Made are all recordings; of the samples of Whole ones another reader found each to have a thread and a stack of known methods.
+	// Made are all recordings; of Whole ones another reader found each sample to have a thread and a stack of known methods.
 	Made, Whole int
 	// Refused of the whole ones have exit code 1; Unlabelled of all have a fault without a known cause.
 	Refused, Unlabelled int

@@ -48,19 +48,20 @@ var answerFaults = []answerFault{
 		binary.BigEndian.PutUint64(chunks[0][durationAt:], uint64(duration))
 		return true
 	}},
-	{"a chunk ends a nanosecond after the next one begins", func(witness) string { return jfrcheck.TouchesBookkeeping },
-		func(_ *rand.Rand, chunks [][]byte, _ witness) bool {
-			if len(chunks) < 2 {
-				return false
-			}
-			start := func(c []byte) int64 { return int64(binary.BigEndian.Uint64(c[startAt:])) }
-			const millisecond, rounding = 1_000_000, 256
-			if (start(chunks[0])+rounding)%millisecond <= 2*rounding { // the clock of before JDK 14, which may go back
-				return false
-			}
-			binary.BigEndian.PutUint64(chunks[0][durationAt:], uint64(start(chunks[1])-start(chunks[0])+1))
-			return true
-		}},
+	{"a chunk ends a nanosecond after the next one begins", func(witness) string {
+		return jfrcheck.TouchesBookkeeping
+	}, func(_ *rand.Rand, chunks [][]byte, _ witness) bool {
+		if len(chunks) < 2 {
+			return false
+		}
+		start := func(c []byte) int64 { return int64(binary.BigEndian.Uint64(c[startAt:])) }
+		const millisecond, rounding = 1_000_000, 256
+		if (start(chunks[0])+rounding)%millisecond <= 2*rounding { // the clock of before JDK 14, which may go back
+			return false
+		}
+		binary.BigEndian.PutUint64(chunks[0][durationAt:], uint64(start(chunks[1])-start(chunks[0])+1))
+		return true
+	}},
 }
 
 func classIf(has bool, class string) string {
