@@ -172,8 +172,8 @@ func (d *Difference) read(ctx context.Context, reader Reader, o DiffOptions, fil
 		if err := p.readForeign(ctx, in); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		d.Notes = append(d.Notes, file+" has no times: its samples are taken for independent, which those of a program hardly are, "+
-			"so that more may seem to differ than does: compare two runs of one build to see how much")
+		d.Notes = append(d.Notes, file+" has no times: its samples are taken for independent, which those of a program hardly "+
+			"are, so that more may seem to differ than does: compare two runs of one build to see how much")
 		return p, nil
 	}
 	r, err := checkInput(ctx, reader, file, in, "", []consumer{p})
