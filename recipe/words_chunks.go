@@ -17,6 +17,7 @@ const (
 	RuleWrittenAtRotation     = "written-at-rotation"
 	RuleAnotherClock          = "another-clock"
 	RuleMicrosecondClock      = "microsecond-clock"
+	RuleWallClock             = "wall-clock"
 )
 
 var (
@@ -72,13 +73,21 @@ var (
 		{
 			RuleEndedBeforeRotation,
 			"an event has its time before it is written, and a chunk began in between: events of compiler threads, thread dumps, " +
-				"and of each thread one event that Java code writes; Datadog's of live objects and of rounds of wall-clock samples",
-			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp; jdk.jfr EventWriter.java; measured on 21, 25 and 28; " +
-				"DataDog/java-profiler livenessTracker.cpp, flightRecorder.cpp",
+				"phases of a garbage collection, and of each thread one event that Java code writes; Datadog's of live objects " +
+				"and of rounds of wall-clock samples",
+			"HotSpot jfrEvent.hpp, compilerEvent.cpp, jfrPeriodic.cpp, gcTraceSend.cpp; jdk.jfr EventWriter.java; measured on " +
+				"21, 25 and 28; DataDog/java-profiler livenessTracker.cpp, flightRecorder.cpp",
 		},
 		{
 			RuleWrittenAtRotation, "the rotation itself writes the event, with the time at which it does so",
 			"HotSpot jfrDeprecationEventWriter.cpp, from JDK 22 on",
+		},
+		{
+			RuleWallClock,
+			"events end behind the duration in the chunk's header and before the ticks of the next chunk (of the last one: " +
+				"within what clocks part in that time), or before JDK 14 a chunk begins before the end of the one before it, but " +
+				"not by its ticks: the header's times are of the wall clock, which is coarse, corrected or set back",
+			"HotSpot jfrChunk.cpp: set_time_stamp, nanos_now; jfrChunkState.cpp before JDK 14",
 		},
 		{
 			RuleAnotherClock,

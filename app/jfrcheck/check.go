@@ -41,6 +41,8 @@ type Options struct {
 	Salvage string
 	// Top is the number of threads and methods that the report has.
 	Top int
+	// foreign inputs, which are no recordings, are opened, too.
+	foreign bool
 }
 
 // Limits of one reading: chunks of 128 MiB, since async-profiler's have 100 MB by default.
@@ -113,6 +115,10 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		return nil, err
 	}
 	defer in.Close()
+	return checkInput(ctx, reader, name, in, o.Salvage, list)
+}
+
+func checkInput(ctx context.Context, reader Reader, name string, in *input, salvage string, list []consumer) (*Recording, error) {
 	if ctx.Err() != nil { // that ended the input, of which the rest is read
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -133,7 +139,7 @@ func check(ctx context.Context, reader Reader, name string, o Options, list []co
 		c.ends(r)
 	}
 	r.Events, r.LostBytes = summary.Events, summary.LostBytes
-	if stopped := r.finish(ctx, in, p, o.Salvage); err == nil && ctx.Err() == nil {
+	if stopped := r.finish(ctx, in, p, salvage); err == nil && ctx.Err() == nil {
 		err = stopped
 	}
 	switch {

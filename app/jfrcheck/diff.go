@@ -17,7 +17,8 @@ import (
 
 // DiffOptions of a comparison.
 type DiffOptions struct {
-	// A and B are recordings, EventA and EventB the types of event that are compared; empty for the one of which both have most.
+	// A and B are recordings, collapsed stacks or profiles of pprof; EventA and EventB the types of event, or the sample types of
+	// pprof, that are compared; empty for the one of which both have most.
 	A, B           string
 	EventA, EventB string
 	Stdin          io.Reader
@@ -86,6 +87,8 @@ type profiles struct {
 	seed maphash.Seed
 	of   map[string]*profile
 	lost uint64
+	// foreign profiles are those of another form than JFR's.
+	foreign bool
 }
 
 // Visit takes a record.
@@ -129,7 +132,7 @@ func Diff(ctx context.Context, reader Reader, o DiffOptions) (*Difference, error
 		return nil, err
 	}
 	d.A.Event, d.B.Event = chooseEvents(a, b, o.EventA, o.EventB)
-	if d.A.Event != d.B.Event && (o.EventA == "" || o.EventB == "") {
+	if d.A.Event != d.B.Event && (o.EventA == "" || o.EventB == "") && !a.foreign && !b.foreign {
 		d.Notes = append(d.Notes, "the two have no sampler in common: samplers differ by what they sample, such as threads that "+
 			"wait; --event-a and --event-b name others")
 	}
@@ -160,8 +163,20 @@ func Diff(ctx context.Context, reader Reader, o DiffOptions) (*Difference, error
 // read returns the profiles of a recording.
 func (d *Difference) read(ctx context.Context, reader Reader, o DiffOptions, file string, seed maphash.Seed) (*profiles, error) {
 	p := &profiles{seed: seed, of: map[string]*profile{}}
-	in := Options{Stdin: o.Stdin, TempDir: o.TempDir, MaxBytes: o.MaxBytes}
-	r, err := check(ctx, reader, file, in, []consumer{p})
+	in, err := openInput(ctx, file, Options{Stdin: o.Stdin, TempDir: o.TempDir, MaxBytes: o.MaxBytes, foreign: true})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	defer in.Close()
+	if in.foreign {
+		if err := p.readForeign(ctx, in); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		d.Notes = append(d.Notes, file+" has no times: its samples are taken for independent, which those of a program hardly "+
+			"are, so that more may seem to differ than does: compare two runs of one build to see how much")
+		return p, nil
+	}
+	r, err := checkInput(ctx, reader, file, in, "", []consumer{p})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -15,7 +15,7 @@ func chooseEvents(a, b *profiles, eventA, eventB string) (string, string) {
 	both := func(name string) uint64 { return min(a.usable(name), b.usable(name)) }
 	switch {
 	case eventA == "" && eventB == "":
-		if eventA = most(both); eventA != "" {
+		if eventA = most(a.types(), both); eventA != "" {
 			return eventA, eventA
 		}
 	case eventA == "" && a.usable(eventB) > 0:
@@ -24,17 +24,17 @@ func chooseEvents(a, b *profiles, eventA, eventB string) (string, string) {
 		eventB = eventA
 	}
 	if eventA == "" {
-		eventA = most(a.usable)
+		eventA = most(a.types(), a.usable)
 	}
 	if eventB == "" {
-		eventB = most(b.usable)
+		eventB = most(b.types(), b.usable)
 	}
 	return eventA, eventB
 }
 
 // most returns the type with the most samples, empty if none has any.
-func most(usable func(string) uint64) (event string) {
-	for _, name := range slices.Sorted(maps.Keys(samplerTypes)) {
+func most(types []string, usable func(string) uint64) (event string) {
+	for _, name := range types {
 		if name != nativeEvent && usable(name) > 0 && (event == "" || usable(name) > usable(event)) {
 			event = name
 		}
@@ -43,6 +43,14 @@ func most(usable func(string) uint64) (event string) {
 		return nativeEvent
 	}
 	return event
+}
+
+// types are those that there may be.
+func (p *profiles) types() []string {
+	if p.foreign {
+		return slices.Sorted(maps.Keys(p.of))
+	}
+	return slices.Sorted(maps.Keys(samplerTypes))
 }
 
 func (p *profiles) usable(event string) uint64 {
@@ -57,7 +65,7 @@ func (p *profiles) get(event string) (*profile, error) {
 	if p.usable(event) > 0 {
 		return p.of[event], nil
 	}
-	types := slices.Sorted(maps.Keys(samplerTypes))
+	types := p.types()
 	if has := slices.DeleteFunc(slices.Clone(types), func(name string) bool { return p.usable(name) == 0 }); len(has) > 0 {
 		return nil, fmt.Errorf("it has no samples with a stack trace of %s, but of %s", event, strings.Join(has, ", "))
 	}

@@ -69,7 +69,19 @@ func formOf(head []byte) (form, error) {
 	if len(head) == 0 {
 		return form{}, fmt.Errorf("%w: it is empty", ErrInput)
 	}
-	return form{}, fmt.Errorf("%w: at offset 0 are the bytes % x, where one begins with FLR", ErrInput, head)
+	return form{name: foreign}, fmt.Errorf("%w: at offset 0 are the bytes % x, where one begins with FLR", ErrInput, head)
+}
+
+// foreign is the form of what is neither a recording nor packed.
+const foreign = "foreign"
+
+// admitted is formOf, which takes what is foreign where the options permit it.
+func (o Options) admitted(head []byte) (form, error) {
+	f, err := formOf(head)
+	if o.foreign && f.name == foreign {
+		return f, nil
+	}
+	return f, err
 }
 
 // input is a recording in a regular file.
@@ -77,6 +89,8 @@ type input struct {
 	path, form string
 	bytes      int64
 	temporary  bool
+	// foreign reports that it is no recording.
+	foreign bool
 	// cut is why a stream was not read, or a packed file not unpacked, to its end; nil if it was.
 	cut error
 }
@@ -126,7 +140,7 @@ func openInput(ctx context.Context, name string, o Options) (*input, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	f, err := formOf(head)
+	f, err := o.admitted(head)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +149,7 @@ func openInput(ctx context.Context, name string, o Options) (*input, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &input{path: name, form: f.name, bytes: info.Size()}, nil
+		return &input{path: name, form: f.name, bytes: info.Size(), foreign: f.name == foreign}, nil
 	}
 	return spool(ctx, buffered, f, o)
 }
@@ -181,13 +195,14 @@ func spool(ctx context.Context, packed io.Reader, f form, o Options) (in *input,
 	}
 	head := make([]byte, headBytes)
 	n, _ := file.ReadAt(head, 0)
-	inner, err := formOf(head[:n])
+	inner, err := o.admitted(head[:n])
 	if err == nil && inner.unpack != nil {
 		err = fmt.Errorf("%w but a %s file", ErrInput, inner.name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("in the %s file: %w", f.name, err)
 	}
+	copied.foreign = inner.name == foreign
 	return copied, nil
 }
 

@@ -40,6 +40,8 @@ type profile struct {
 	lacking Counts
 	usable  uint64
 	full    bool
+	// timeless samples have no times: they are in no blocks.
+	timeless bool
 	// Of this chunk.
 	names    map[*recording.Method]string
 	counters map[*recording.Stack][]*counts
@@ -161,6 +163,9 @@ func (p *profile) share(kind keyKind, k key) estimate {
 		return estimate{variance: math.Inf(1), freedom: 1}
 	}
 	e := estimate{freedom: float64(max(p.blocks.count-1, 1))}
+	if p.timeless {
+		e.freedom = max(n-1, 1)
+	}
 	c := p.counts[kind][k]
 	if c != nil {
 		c.update(&p.blocks)

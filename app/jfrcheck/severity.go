@@ -42,7 +42,8 @@ type severity struct {
 	places map[recording.FaultPlace]reach
 	// early and late count the samples of a type that ended outside of their chunk.
 	early, late map[string]uint64
-	// overlapped are the samples before the end of the chunk before, untimed those of a chunk whose own times are impossible.
+	// overlapped are the samples of their chunk's time before the end of the chunk before; untimed those of a chunk whose own times
+	// are impossible.
 	overlapped, untimed uint64
 	chunk               *recording.Chunk
 	previous            *recording.Chunk
@@ -122,7 +123,7 @@ func (s *severity) timed(e *recording.Event) {
 	case end > c.StartNanos+c.DurationNanos:
 		s.late[e.Type]++
 	}
-	if p != nil && e.StartNanos < p.StartNanos+p.DurationNanos {
+	if p != nil && e.StartNanos >= c.StartNanos && e.StartNanos < p.StartNanos+p.DurationNanos {
 		s.overlapped++
 	}
 }

@@ -84,6 +84,13 @@ func run(ctx context.Context, stdout io.Writer) error {
 			}
 			return err
 		}},
+		{Name: "answers", Share: 0.15, Measure: func(ctx context.Context, until time.Time) error {
+			a, err := measureAnswers(ctx, bed, reader, until)
+			if err == nil {
+				add("answers", a, a.reached(), a.goals(), a.tables()...)
+			}
+			return err
+		}},
 		{Name: "rediscovery", Share: 0.25, Measure: func(ctx context.Context, until time.Time) error {
 			t, err := measureRediscovery(ctx, bed, reader, until)
 			if err == nil {

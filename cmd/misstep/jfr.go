@@ -14,7 +14,7 @@ import (
 
 type jfrCommand struct {
 	Check jfrCheckCommand `cmd:"" help:"Check recordings: what is wrong in them, what is missing, and how the samplers kept to their intervals."`
-	Diff  jfrDiffCommand  `cmd:"" help:"Compare two recordings of one program: which methods and callers gain and lose share beyond chance."`
+	Diff  jfrDiffCommand  `cmd:"" help:"Compare two profiles of one program, recordings or others: which methods and callers gain and lose share beyond chance."`
 }
 
 // sizeFlag is a number of bytes, as "4GiB".
@@ -118,9 +118,9 @@ func (c *jfrCheckCommand) saySalvaged(e *env, report *jfrcheck.Report) {
 
 type jfrDiffCommand struct {
 	recordingFlags
-	A      string  `arg:"" help:"Recording, also compressed by gzip or zstd." type:"path" placeholder:"A"`
-	B      string  `arg:"" help:"Recording to compare with." type:"path" placeholder:"B"`
-	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared (default: the one of which both have most, jdk.NativeMethodSample last)." placeholder:"TYPE"`
+	A      string  `arg:"" help:"Recording, collapsed stacks or profile of pprof, also compressed by gzip or zstd." type:"path" placeholder:"A"`
+	B      string  `arg:"" help:"What to compare with, in any of these forms." type:"path" placeholder:"B"`
+	EventA string  `name:"event-a" help:"Type of event whose samples of A are compared, or sample type of pprof (default: the one of which both have most, jdk.NativeMethodSample last)." placeholder:"TYPE"`
 	EventB string  `name:"event-b" help:"The same of B." placeholder:"TYPE"`
 	Level  float64 `within:"(0,1)" help:"Share of the differences that may be due to chance." default:"0.05" placeholder:"SHARE"`
 	Top    int     `within:"[1,)" help:"Differences of each kind that are shown; JSON and the page say how many were left out (left_out)." default:"10"`
@@ -131,7 +131,8 @@ type jfrDiffCommand struct {
 // Help is shown below the command's usage.
 func (c *jfrDiffCommand) Help() string {
 	return "Compares the shares of methods (self and total), of calls and of whole stacks. How much a share varies is taken\n" +
-		"from blocks of time, and all shares are corrected together, so that recordings of the same program rarely differ."
+		"from blocks of time, and all shares are corrected together, so that recordings of the same program rarely differ.\n" +
+		"Collapsed stacks (frames;frames count) and profiles of pprof have no times: their samples are taken for independent."
 }
 
 // Run compares two recordings.

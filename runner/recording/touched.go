@@ -39,7 +39,7 @@ var shownFields = map[string][]string{
 	frameName:         {"method", "type", "lineNumber", "bytecodeIndex"},
 	methodName:        {"type", "name", "descriptor", "modifiers", "hidden"},
 	"java.lang.Class": {"name", "hidden"},
-	threadName:        {"osName", "osThreadId", "javaName", "javaThreadId", "virtual"},
+	threadName:        {"osName", "javaName", "javaThreadId", "virtual"}, // the kernel's id names no thread
 }
 
 // faulty are sets of faults, as bits.

@@ -21,13 +21,15 @@ func faultyRecording() []byte {
 			poolOf(kindID, v(1, "JIT compiled")),
 			poolOf(stackID, v(1, 0, 1, 1, 70, 7, 1), v(2, 0, 1, 2, 70, 7, 1), v(3, 0, 1, 3, 70, 7, 1)),
 			poolOf(stateID, v(1, "STATE_RUNNABLE")),
-			poolOf(threadID, v(1, "os", 100, "java", 8, 0), v(2, "os", 101, "two", 9, 0), v(2, "os", 102, "two", 9, 0)),
+			poolOf(threadID, v(1, "os", 100, "java", 8, 0), v(2, "os", 101, "two", 9, 0), v(2, "os", 101, "two", 10, 0)),
+			poolOf(threadID, v(3, "os", 103, "short", 11, 0), v(3, "os", 104, "short", 11, 0)),
 		),
 		v(sampleID, 7, 1, 1, 1), // sound
 		v(sampleID, 8, 1, 2, 1), // a method without a name
 		v(sampleID, 9, 1, 3, 1), // a class without its loader
 		v(sampleID, 9, 2, 1, 1), // a thread of two
 		v(sampleID, 9, 2, 2, 1), // both
+		v(sampleID, 9, 3, 1, 1), // a thread with two ids of the kernel's
 	)
 }
 
@@ -43,7 +45,8 @@ func whole(t *testing.T, data []byte) []Record {
 func TestTouched(t *testing.T) {
 	name := FaultPlace{Lacking, "jdk.types.Symbol", "jdk.types.Method", "name"}
 	loader := FaultPlace{Lacking, "jdk.types.ClassLoader", "java.lang.Class", "classLoader"}
-	thread := FaultPlace{Kind: Twice, Type: "java.lang.Thread", Field: "osThreadId"}
+	thread := FaultPlace{Kind: Twice, Type: "java.lang.Thread", Field: "javaThreadId"}
+	kernel := FaultPlace{Kind: Twice, Type: "java.lang.Thread", Field: "osThreadId"}
 	var got []Touched
 	for _, r := range whole(t, faultyRecording()) {
 		if touched, is := r.(*Touched); is {
@@ -56,6 +59,7 @@ func TestTouched(t *testing.T) {
 		{Event: sample, Events: 1, Any: []FaultPlace{loader}},
 		{Event: sample, Events: 1, Any: []FaultPlace{thread}, Shown: []FaultPlace{thread}},
 		{Event: sample, Events: 1, Any: both(name, thread), Shown: both(name, thread)},
+		{Event: sample, Events: 1, Any: both(kernel)},
 	}, ordered(got))
 	for _, r := range whole(t, forgedRecording()) {
 		_, is := r.(*Touched)

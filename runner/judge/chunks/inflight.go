@@ -49,7 +49,9 @@ func (y *early) inFlight(name string) bool {
 }
 
 // settle judges what the chunk lacks, and the windows that begin before it, when all of the chunk was read.
-func (j *Judge) settle() {
+// next is the chunk that begins, nil at the end.
+func (j *Judge) settle(next *recording.Chunk) {
+	j.settleLate(next)
 	j.settleClock()
 	j.undefined()
 	for _, w := range j.early.windows {

@@ -48,6 +48,8 @@ type Judge struct {
 	broken bool
 	// early is of the current chunk.
 	early early
+	// late are the windows of the current chunk that end after it by its header.
+	late []*recording.Window
 	// writer stands before the referrers: AsyncWriter or nothing.
 	writer string
 	// links lack constants, lacking are examples of these; who wrote the chunk is known at its end.
@@ -107,7 +109,7 @@ func (j *Judge) Visit(r recording.Record) error {
 
 // Verdicts returns the counts and the most frequent mismatches. It is called after the last record.
 func (j *Judge) Verdicts() judge.Verdicts {
-	j.settle()
+	j.settle(nil)
 	mismatches := make([]*misstepv1.Mismatch, 0, len(j.found))
 	for _, m := range j.found {
 		if m.GetCount() > 0 {

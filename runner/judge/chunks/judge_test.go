@@ -202,6 +202,22 @@ func TestRules(t *testing.T) {
 		return &recording.Setting{Type: "jdk.JVMInformation", Name: "jvmStartTime", Value: when}
 	}
 	async := &recording.Setting{Type: "jdk.ActiveRecording", Name: "version", Value: "4.1"}
+	ends := func(late time.Duration) *recording.Window {
+		return &recording.Window{Type: "jdk.ModuleRequire", LastNanos: second + int64(late)}
+	}
+	// A chunk of milliseconds half a second before the end of the first one, whose ticks begin at that end or before it.
+	setBack := func(later int64) *recording.Chunk {
+		return changed(whole(), func(c *recording.Chunk) {
+			c.Index, c.StartNanos, c.StartTicks = 1, c.StartNanos+second/2, c.StartTicks+second/2+later
+		})
+	}
+	// A chunk with the stamp of the first one's end, whose ticks show a longer time.
+	stamped := func(longer time.Duration) *recording.Chunk {
+		return changed(chunk(1), func(c *recording.Chunk) {
+			c.StartNanos = chunk(0).StartNanos + second
+			c.StartTicks = chunk(0).StartTicks + second + int64(longer)
+		})
+	}
 	for name, tt := range map[string]struct {
 		rule    string
 		records []recording.Record
@@ -217,15 +233,24 @@ func TestRules(t *testing.T) {
 		"a flush":                  {recipe.RuleFlushedHeader, []recording.Record{chunk(0), threads, &recording.Differing{Type: "jdk.types.ChunkHeader", Fields: "payload", IDs: 1}}},
 		"a sample":                 {recipe.RuleSampledBeforeRotation, []recording.Record{chunk(0), window("jdk.CPUTimeSample", -second)}},
 		"a compilation":            {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("jdk.Compilation", -second)}},
-		"a compilation after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "jdk.Compilation", LastNanos: second + 1}}},
+		"a compilation after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "jdk.Compilation", LastNanos: second + 2_000_000}}},
 		"less than a microsecond":  {recipe.RuleMicrosecondClock, []recording.Record{micros(), window("jdk.ActiveRecording", -999)}},
 		"a microsecond":            {"", []recording.Record{micros(), window("jdk.ActiveRecording", -1000)}},
 		"a live object":            {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("datadog.HeapLiveObject", -second)}},
-		"a live object after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "datadog.HeapLiveObject", LastNanos: second + 1}}},
+		"a live object after":      {"", []recording.Record{chunk(0), &recording.Window{Type: "datadog.HeapLiveObject", LastNanos: second + 2_000_000}}},
 		"another clock":            {recipe.RuleAnotherClock, []recording.Record{chunk(0), byClock(3 * second)}},
 		"an earlier tick":          {recipe.RuleAnotherClock, []recording.Record{chunk(0), byClock(-2 * second)}},
 		"a clock that was moved":   {"", []recording.Record{chunk(0), byClock(second / 2)}},
+		"the wall clock set back":  {recipe.RuleWallClock, []recording.Record{whole(), setBack(second / 2)}},
+		"and the ticks":            {"", []recording.Record{whole(), setBack(0)}},
 		"a deprecated call":        {recipe.RuleWrittenAtRotation, []recording.Record{chunk(0), &recording.Window{Type: "jdk.DeprecatedInvocation", LastNanos: second + 1}}},
+		"a phase of a collection":  {recipe.RuleEndedBeforeRotation, []recording.Record{chunk(0), window("jdk.GCPhasePauseLevel1", -second)}},
+		"a collection":             {"", []recording.Record{chunk(0), window("jdk.GarbageCollection", -second)}},
+		"a slow wall clock":        {recipe.RuleWallClock, []recording.Record{chunk(0), ends(time.Millisecond)}},
+		"a slower one":             {"", []recording.Record{chunk(0), ends(time.Millisecond + 501*time.Microsecond)}},
+		"within the ticks":         {recipe.RuleWallClock, []recording.Record{chunk(0), ends(20 * time.Millisecond), stamped(20 * time.Millisecond)}},
+		"behind the ticks":         {"", []recording.Record{chunk(0), ends(21 * time.Millisecond), stamped(20 * time.Millisecond)}},
+		"a chunk within the last":  {"", []recording.Record{chunk(0), changed(chunk(1), func(c *recording.Chunk) { c.StartNanos -= second / 2; c.StartTicks -= second / 2 })}},
 		"a deprecated call before": {"", []recording.Record{chunk(0), window("jdk.DeprecatedInvocation", -second)}},
 		"no sample":                {"", []recording.Record{chunk(0), window("jdk.ThreadEnd", -second)}},
 		"less than a millisecond":  {recipe.RuleMillisecondClock, []recording.Record{whole(), window("jdk.ThreadEnd", -999_999)}},

@@ -12,7 +12,7 @@ import (
 
 // begin judges a chunk's header by itself and by the chunk before it.
 func (j *Judge) begin(c *recording.Chunk) {
-	j.settle()
+	j.settle(c)
 	if c.Index == 0 || j.chunk == nil || c.Index <= j.chunk.Index {
 		j.recording++
 		j.previous = nil
@@ -27,6 +27,10 @@ func (j *Judge) begin(c *recording.Chunk) {
 		what, detail = unordered(p, c)
 		if what != "" && anotherClock(p, c) {
 			j.jump = jump{what, detail}
+			return
+		}
+		if what == StartBack && setBack(p, c) {
+			j.tolerate(1, recipe.RuleWallClock)
 			return
 		}
 	}
@@ -135,6 +139,10 @@ func (j *Judge) window(w *recording.Window) {
 		rule := timeRule(j.chunk, w, side.field, side.outside)
 		if rule == "" && side.field == sideBefore && after <= 0 && javaEvent(w.Type) {
 			j.early.windows = append(j.early.windows, w) // until all events were read
+			return
+		}
+		if rule == "" && side.field == SideAfter && before <= 0 {
+			j.late = append(j.late, w) // until the next chunk begins
 			return
 		}
 		if rule == "" {

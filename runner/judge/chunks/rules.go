@@ -50,6 +50,10 @@ var transitioning = []string{
 	"datadog.HeapLiveObject", "datadog.WallClockSamplingEpoch",
 }
 
+// collected are the phases of a garbage collection. The collector keeps them until its end, and writes each with its own end then
+// (HotSpot gcTraceSend.cpp: PhaseSender), so that chunks may have begun meanwhile.
+const collected = "jdk.GCPhase"
+
 // deprecated is the event of calls of deprecated methods. Rotations write all of them that have been since the JVM began, with the
 // time at which they do so (HotSpot jfrDeprecationEventWriter.cpp: write_event).
 const deprecated = "jdk.DeprecatedInvocation"
@@ -79,7 +83,7 @@ func timeRule(c *recording.Chunk, w *recording.Window, field string, outside int
 		return recipe.RuleSampledBeforeRotation
 	case field == SideAfter && w.Type == deprecated:
 		return recipe.RuleWrittenAtRotation
-	case field == sideBefore && slices.Contains(transitioning, w.Type):
+	case field == sideBefore && (slices.Contains(transitioning, w.Type) || strings.HasPrefix(w.Type, collected)):
 		return recipe.RuleEndedBeforeRotation
 	}
 	return ""
