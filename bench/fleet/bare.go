@@ -57,6 +57,17 @@ func rows(e *campaign.Expansion, of string, from, n uint64, now time.Time) (leas
 	return leases, results
 }
 
+// leasesFor returns leases for the next n trials of a campaign, which ended long ago.
+func leasesFor(c *store.Campaign, n uint64) ([]*store.Lease, error) {
+	e, err := campaign.NewExpansion(c.Submission)
+	if err != nil {
+		return nil, err
+	}
+	leases, _ := rows(e, c.ID, c.Next, n, time.Now().Add(-time.Hour))
+	c.Next += n
+	return leases, nil
+}
+
 func insert(tx store.Tx, leases []*store.Lease, results []*store.Trial) error {
 	ids := make([]string, len(leases))
 	for i, l := range leases {

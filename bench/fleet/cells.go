@@ -42,6 +42,8 @@ type results struct {
 	until   time.Time
 	Cells   []cell
 	Bare    map[string]float64 // results a second by store
+	Hits    []hit
+	Fleets  []fleetHit
 	planned int
 }
 

@@ -15,8 +15,11 @@ type options struct {
 	budget time.Duration
 	// stores by name.
 	stores []string
-	// fleets are numbers of runners.
-	fleets []int
+	// fleets are numbers of runners; narrowed says that the environment names them.
+	fleets   []int
+	narrowed bool
+	// parts of the benchmark, empty for all.
+	parts string
 	// stocks are numbers of results that the store holds before.
 	stocks []int
 	// profiles is the folder for processor profiles of the coordinators, empty for none.
@@ -46,6 +49,7 @@ func readOptions(env func(string) string) (o options, err error) {
 	if o.fleets, err = numbers(env, "RUNNERS", 1, 100, 1000, 10_000); err != nil {
 		return o, err
 	}
+	o.narrowed, o.parts = env("RUNNERS") != "", env("PARTS")
 	o.stocks, err = numbers(env, "STORED", 0, 0, 1e5, 1e6, 1e7)
 	o.profiles, o.keep = env("PROFILES"), env("KEEP") == "yes"
 	o.observed, o.guarded = env("OBSERVED") != "no", env("GUARDED") != "no"

@@ -47,10 +47,10 @@ func (r *results) goals() []bench.Goal {
 					func(c cell) bool { return c.Filled <= 1e5 }, func(c cell) bool { return c.Filled >= 1e6 }),
 			})
 	}
-	if r.options.guarded {
+	if r.options.guarded && len(r.Cells) > 0 {
 		goals = append(goals, r.guardedGoals()...)
 	}
-	return goals
+	return append(goals, r.stormGoals()...)
 }
 
 // flatness returns the least share that the slowest cell has of the fastest one in groups of cells that the key makes. Groups that
@@ -120,5 +120,8 @@ func (r *results) tables() []bench.Table {
 	for _, name := range r.stores() {
 		bare.Rows = append(bare.Rows, []string{name, bench.Figure(math.Round(r.Bare[name]))})
 	}
-	return []bench.Table{t, bare}
+	if len(r.Cells) == 0 {
+		return r.stormTables()
+	}
+	return append([]bench.Table{t, bare}, r.stormTables()...)
 }
