@@ -1,4 +1,5 @@
-// Command chaos runs campaigns while everything around them fails: coordinators and runners are killed, stopped and restarted, the
+// Command chaos runs campaigns while everything around them fails: coordinators and runners are killed, stopped and restarted, half
+// of the runners at once, the
 // network cuts, freezes and slows connections, the clock jumps, disks are full, the object store is overloaded. Every trial must be
 // recorded once, and the findings must be those of an undisturbed run with the same seed.
 //

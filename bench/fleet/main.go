@@ -60,11 +60,14 @@ func run(ctx context.Context, stdout io.Writer, o options) error {
 	}
 	r := results{options: o}
 	broken := bench.Measure(ctx, []bench.Part{
-		{Name: "cells", Share: 3, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: partCells, Share: 3, Measure: func(ctx context.Context, until time.Time) error {
 			r.until = until
 			return r.measure(ctx, dir)
 		}},
-		{Name: "storms", Share: 2, Measure: func(ctx context.Context, until time.Time) error {
+		{Name: partRecipes, Share: 1, Measure: func(ctx context.Context, until time.Time) error {
+			return r.measureRecipes(ctx, dir, until)
+		}},
+		{Name: partStorms, Share: 2, Measure: func(ctx context.Context, until time.Time) error {
 			return r.measureStorms(ctx, dir, until)
 		}},
 	}, o.parts, o.budget)

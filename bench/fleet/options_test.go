@@ -23,7 +23,10 @@ func TestOptions(t *testing.T) {
 	o, err = read(nil)
 	require.NoError(t, err)
 	assert.Equal(t, []int{0, 100_000, 1_000_000, 10_000_000}, o.stocks)
-	assert.True(t, o.observed && o.guarded)
+	assert.True(t, o.observed && o.guarded && o.measures(partStorms))
+	o.parts = "cells,recipes"
+	assert.True(t, o.measures(partRecipes))
+	assert.False(t, o.measures(partStorms))
 	for name, value := range map[string]string{"BUDGET": "x", "STORES": "mysql", "RUNNERS": "0", "STORED": "many"} {
 		_, err := read(map[string]string{name: value})
 		require.ErrorContains(t, err, name+"="+value)
