@@ -59,13 +59,24 @@ func rows(e *campaign.Expansion, of string, from, n uint64, now time.Time) (leas
 
 // leasesFor returns leases for the next n trials of a campaign, which ended long ago.
 func leasesFor(c *store.Campaign, n uint64) ([]*store.Lease, error) {
+	leases, _, err := nextRows(c, n, time.Now().Add(-time.Hour))
+	return leases, err
+}
+
+// trialsFor returns results of the next n trials of a campaign.
+func trialsFor(c *store.Campaign, n uint64) ([]*store.Trial, error) {
+	_, results, err := nextRows(c, n, time.Now())
+	return results, err
+}
+
+func nextRows(c *store.Campaign, n uint64, at time.Time) (leases []*store.Lease, results []*store.Trial, err error) {
 	e, err := campaign.NewExpansion(c.Submission)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	leases, _ := rows(e, c.ID, c.Next, n, time.Now().Add(-time.Hour))
+	leases, results = rows(e, c.ID, c.Next, n, at)
 	c.Next += n
-	return leases, nil
+	return leases, results, nil
 }
 
 func insert(tx store.Tx, leases []*store.Lease, results []*store.Trial) error {

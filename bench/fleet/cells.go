@@ -49,6 +49,7 @@ type results struct {
 	Bare    map[string]float64 // results a second by store
 	Hits    []hit
 	Fleets  []fleetHit
+	Looks   []look
 	planned int
 }
 

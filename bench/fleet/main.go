@@ -67,11 +67,14 @@ func run(ctx context.Context, stdout io.Writer, o options) error {
 		{Name: partRecipes, Share: 1, Measure: func(ctx context.Context, until time.Time) error {
 			return r.measureRecipes(ctx, dir, until)
 		}},
+		{Name: partReads, Share: 1, Measure: func(ctx context.Context, until time.Time) error {
+			return r.measureReads(ctx, dir, until)
+		}},
 		{Name: partStorms, Share: 2, Measure: func(ctx context.Context, until time.Time) error {
 			return r.measureStorms(ctx, dir, until)
 		}},
 	}, o.parts, o.budget)
-	if broken != nil && len(r.Cells)+len(r.Hits) == 0 {
+	if broken != nil && len(r.Cells)+len(r.Hits)+len(r.Looks) == 0 {
 		return broken
 	}
 	report := bench.Report{

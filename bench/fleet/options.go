@@ -38,6 +38,7 @@ type options struct {
 const (
 	partCells   = "cells"
 	partRecipes = "recipes"
+	partReads   = "reads"
 	partStorms  = "storms"
 )
 

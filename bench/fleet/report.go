@@ -22,7 +22,7 @@ func (r *results) goals() []bench.Goal {
 	if r.options.measures(partCells) {
 		goals = r.cellGoals()
 	}
-	return slices.Concat(goals, r.recipesGoals(), r.stormGoals())
+	return slices.Concat(goals, r.recipesGoals(), r.readsGoals(), r.stormGoals())
 }
 
 // cellGoals are those of the cells with synthetic trials.
@@ -131,8 +131,9 @@ func (r *results) tables() []bench.Table {
 	for _, name := range r.stores() {
 		bare.Rows = append(bare.Rows, []string{name, bench.Figure(math.Round(r.Bare[name]))})
 	}
-	if len(r.Cells) == 0 {
-		return r.stormTables()
+	var cells []bench.Table
+	if len(r.Cells) > 0 {
+		cells = []bench.Table{t, bare}
 	}
-	return append([]bench.Table{t, bare}, r.stormTables()...)
+	return slices.Concat(cells, r.readsTables(), r.stormTables())
 }
