@@ -159,8 +159,8 @@ func (r *results) add(ctx context.Context, db database, c cell) (err error) {
 	}
 	bench.Note("%s × %d, %d runners, campaigns of %d, %d stored%s: %.0f a second, p50 %v, p99 %v, a call %v of the coordinator, "+
 		"%v of the runner, %.2f processors elsewhere", c.Store, c.Coordinators, c.Runners, c.Size, c.Stored,
-		prefixed(", observed: ", c.Observed)+prefixed(", guarded by: ", c.Guarded)+prefixed(", ", c.kind()), c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU,
-		c.Elsewhere)
+		prefixed(", observed: ", c.Observed)+prefixed(", guarded by: ", c.Guarded)+prefixed(", ", c.kind()),
+		c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU, c.Elsewhere)
 	r.Cells = append(r.Cells, c)
 	return nil
 }

@@ -18,7 +18,8 @@ func TestOptions(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, options{
-		budget: 3 * time.Minute, stores: []string{"postgres", "sqlite"}, fleets: []int{100, 1000}, narrowed: true, stocks: []int{1_000_000},
+		budget: 3 * time.Minute, stores: []string{"postgres", "sqlite"}, fleets: []int{100, 1000}, narrowed: true,
+		stocks: []int{1_000_000},
 	}, o)
 	o, err = read(nil)
 	require.NoError(t, err)

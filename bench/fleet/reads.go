@@ -41,14 +41,15 @@ type look struct {
 // readsSignature is the i-th finding's.
 func readsSignature(i int) *misstepv1.Signature {
 	return &misstepv1.Signature{
-		Kind: signature.KindMismatch, Version: signature.Version, Parts: []string{"gst-asgct", "truncated", fmt.Sprintf("C%d.m", i)},
+		Kind: signature.KindMismatch, Version: signature.Version,
+		Parts: []string{"gst-asgct", "truncated", fmt.Sprintf("C%d.m", i)},
 	}
 }
 
 // measureReads measures what people look at, on stores with more and more trials.
 func (r *results) measureReads(ctx context.Context, dir string, until time.Time) error {
-	store := filepath.Join(dir, "reads")
-	if err := os.RemoveAll(store); err != nil {
+	place := filepath.Join(dir, "reads")
+	if err := os.RemoveAll(place); err != nil {
 		return fmt.Errorf("empty the store: %w", err)
 	}
 	rate := 3000.0 // of trials that are stored, until it is known
@@ -63,11 +64,11 @@ func (r *results) measureReads(ctx context.Context, dir string, until time.Time)
 			continue
 		}
 		begin := time.Now()
-		if err := fillReads(ctx, store, n); err != nil {
+		if err := fillReads(ctx, place, n); err != nil {
 			return fmt.Errorf("store %d trials: %w", n, err)
 		}
 		rate = float64(n) / time.Since(begin).Seconds()
-		if err := r.look(ctx, store, n); err != nil {
+		if err := r.look(ctx, place, n); err != nil {
 			return err
 		}
 	}

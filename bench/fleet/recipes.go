@@ -42,7 +42,7 @@ func huntSubmission(trials uint64) *misstepv1.SubmitCampaignRequest {
 		panic(err) // a test loads it
 	}
 	c.Budget = &misstepv1.Budget{Trials: trials}
-	r := &misstepv1.SubmitCampaignRequest{Campaign: c, AgentDigest: ""}
+	r := &misstepv1.SubmitCampaignRequest{Campaign: c}
 	digest := func(n int) string { return "sha256:" + strings.Repeat(fmt.Sprintf("%02x", n), 32) }
 	for i, name := range c.GetJdks() {
 		r.Jdks = append(r.Jdks, &misstepv1.Jdk{
@@ -56,8 +56,8 @@ func huntSubmission(trials uint64) *misstepv1.SubmitCampaignRequest {
 	return r
 }
 
-// measureRecipes measures recipes and outcomes of a hunt beside the synthetic ones, and an earlier version beside this one, where it
-// is given: one after the other, again and again.
+// measureRecipes measures recipes and outcomes of a hunt beside the synthetic ones, and an earlier version beside this one, if
+// there is one: one after the other, again and again.
 func (r *results) measureRecipes(ctx context.Context, dir string, until time.Time) error {
 	r.until = until
 	all, remove, err := databases(ctx, dir, r.options.stores)
@@ -135,7 +135,8 @@ func (r *results) recipesGoals() []bench.Goal {
 	}
 	if on := of("postgres", false, rate); !math.IsNaN(on) {
 		goals = append(goals, bench.Goal{
-			Name: "rate with recipes of a hunt, PostgreSQL of SQLite", Goal: 0.9, AtLeast: true, Measured: on / of("sqlite", false, rate),
+			Name: "rate with recipes of a hunt, PostgreSQL of SQLite", Goal: 0.9, AtLeast: true,
+			Measured: on / of("sqlite", false, rate),
 		})
 	}
 	return goals

@@ -51,8 +51,8 @@ func newBook(path string) (*book, error) {
 	}, nil
 }
 
-// called notes a call. A result is in time if its lease had not ended when the answer came: then it must be in the store. The result
-// of a lease that was lost may be dropped.
+// called notes a call. A result is in time if its lease had not ended when the answer came: then it must be in the store. That of a
+// lease that was lost may be dropped.
 func (b *book) called(
 	group int, took time.Duration, request *misstepv1.SynchronizeRequest, response *misstepv1.SynchronizeResponse, err error,
 ) {

@@ -14,7 +14,7 @@ func (r *results) stormGoals() (goals []bench.Goal) {
 		worst := func(of func(hit) float64) float64 {
 			most := math.NaN()
 			for _, h := range r.Hits {
-				if h.Store == f.Store && h.Runners == f.Runners && !(of(h) <= most) {
+				if h.Store == f.Store && h.Runners == f.Runners && (math.IsNaN(most) || of(h) > most) {
 					most = of(h)
 				}
 			}

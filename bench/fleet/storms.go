@@ -14,7 +14,6 @@ import (
 	"misstep/bench"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
-	"misstep/internal/testenv/pgtest"
 )
 
 // stormFleets are the numbers of runners that storms hit.
@@ -203,7 +202,10 @@ func newStormScene(ctx context.Context, dir string, db database, runners int, le
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	s := &stormScene{dir: filepath.Join(dir, fmt.Sprint("storms-", db.name, "-", runners)), self: self, lease: lease, quiet: quiet, stock: stormStock}
+	s := &stormScene{
+		dir: filepath.Join(dir, fmt.Sprint("storms-", db.name, "-", runners)), self: self, lease: lease, quiet: quiet,
+		stock: stormStock,
+	}
 	if err := os.RemoveAll(s.dir); err != nil {
 		return nil, fmt.Errorf("empty the folder of the storms: %w", err)
 	}
@@ -323,6 +325,3 @@ func addExpired(ctx context.Context, url string, n uint64) (err error) {
 	}
 	return nil
 }
-
-// server of a database that can be stopped.
-var _ pauser = (*pgtest.Server)(nil)

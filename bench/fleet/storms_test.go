@@ -69,7 +69,9 @@ func TestAudit(t *testing.T) {
 	st, err := stores.Open(t.Context(), url)
 	require.NoError(t, err)
 	require.NoError(t, st.Update(t.Context(), func(tx store.Tx) error {
-		require.NoError(t, tx.PutCampaign(&store.Campaign{ID: "C", Submission: submission(10), Next: 6, Tally: &misstepv1.CampaignStatus{}}))
+		require.NoError(t, tx.PutCampaign(&store.Campaign{
+			ID: "C", Submission: submission(10), Next: 6, Tally: &misstepv1.CampaignStatus{},
+		}))
 		for i, lease := range []string{"L0", "L1", "L1"} {
 			require.NoError(t, tx.AddTrial(&store.Trial{
 				Campaign: "C", Index: uint64(i), Recipe: &misstepv1.Recipe{}, Outcome: &misstepv1.Outcome{Reason: lease},

@@ -18,8 +18,8 @@ import (
 	"misstep/coordinator/store"
 )
 
-// Limit is the greatest number of updates in one transaction, and Longest how long updates are added to one. They bound how long one
-// of them waits for the others: those of a fleet that comes back take longer than those of one that works.
+// Limit is the greatest number of updates in one transaction, and Longest how long updates are added to one. They bound how long
+// one of them waits for the others: those of a fleet that comes back take longer than those of one that works.
 const (
 	Limit   = 1024
 	Longest = 250 * time.Millisecond
@@ -250,8 +250,8 @@ func unfailed(all []*update) []*update {
 	return rest
 }
 
-// apply runs updates in a transaction until longest has passed, and returns their number: at least one. It ends when nobody waits for
-// the transaction any more.
+// apply runs updates in a transaction until longest has passed, and returns their number: at least one. It ends when nobody waits
+// for the transaction any more.
 func apply(
 	ctx context.Context, tx store.Tx, first func(store.Tx) error, todo []*update, longest time.Duration,
 ) (n int, err error) {
