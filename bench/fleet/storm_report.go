@@ -21,12 +21,18 @@ func (r *results) stormGoals() (goals []bench.Goal) {
 			return most
 		}
 		goals = append(goals,
-			bench.Goal{Name: name + "without a result beyond the outage", Goal: 1, Unit: "s",
-				Measured: worst(func(h hit) float64 { return h.Beyond })},
-			bench.Goal{Name: name + "rate back, of twice the storm", Goal: 1,
-				Measured: worst(func(h hit) float64 { return h.RateBack / h.Patience })},
-			bench.Goal{Name: name + "p99 back, of twice the storm", Goal: 1,
-				Measured: worst(func(h hit) float64 { return h.P99Back / h.Patience })},
+			bench.Goal{
+				Name: name + "without a result beyond the outage", Goal: 1, Unit: "s",
+				Measured: worst(func(h hit) float64 { return h.Beyond }),
+			},
+			bench.Goal{
+				Name: name + "rate back, of twice the storm", Goal: 1,
+				Measured: worst(func(h hit) float64 { return h.RateBack / h.Patience }),
+			},
+			bench.Goal{
+				Name: name + "p99 back, of twice the storm", Goal: 1,
+				Measured: worst(func(h hit) float64 { return h.P99Back / h.Patience }),
+			},
 			bench.Goal{Name: name + "lost", Measured: float64(f.Lost), Unit: "results"},
 			bench.Goal{Name: name + "doubled", Measured: float64(f.Doubled), Unit: "results"},
 			bench.Goal{Name: name + "longest SIGTERM", Goal: 5, Measured: f.SIGTERM, Unit: "s"})
