@@ -111,7 +111,7 @@ func bulk(t *testing.T, tx store.Tx, b store.Bulk) {
 	var indices []uint64
 	for i := range uint64(n) {
 		jobs = append(jobs, store.Job{
-			Campaign: queuedCampaigns[0], Index: 1000 + i, NotBefore: t0, Lost: uint32(i % 3), Needs: "vm",
+			Campaign: queuedCampaigns[0], Index: 1000 + i, NotBefore: t0.UTC(), Lost: uint32(i % 3), Needs: "vm",
 		})
 		indices = append(indices, 1000+i)
 	}
@@ -130,7 +130,7 @@ func bulk(t *testing.T, tx store.Tx, b store.Bulk) {
 	require.NoError(t, err)
 	require.NotEmpty(t, held)
 	for i, l := range held {
-		l.Deadline = t0.Add(time.Duration(i) * time.Second)
+		l.Deadline = t0.UTC().Add(time.Duration(i) * time.Second)
 	}
 	require.NoError(t, b.RenewLeases(held))
 	again, err := tx.Leases(store.LeaseFilter{Runner: "r"})
