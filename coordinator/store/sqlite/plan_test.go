@@ -21,7 +21,7 @@ import (
 var bounded = regexp.MustCompile(`^(` + strings.Join([]string{
 	`SEARCH (jobs|leases|trials|queued|combination_counts|shown_counts) USING .*(INDEX|KEY)\b.*`,
 	`(SEARCH|SCAN) (campaigns|recipes|combinations)\b.*`,
-	`SCAN (shown|v)`, `SCAN (\d+ )?CONSTANT ROWS?`, `(CO-ROUTINE|MATERIALIZE) v`,
+	`SCAN (shown|v)`, `SCAN (CONSTANT ROW|\d+ CONSTANT ROWS|\d+-ROW VALUES CLAUSE)`, `(CO-ROUTINE|MATERIALIZE) v`,
 	`SCALAR SUBQUERY \d+`, `USE TEMP B-TREE FOR (LAST TERM OF )?ORDER BY`,
 }, "|") + `)$`)
 
