@@ -89,16 +89,16 @@ func checkSubmission(req *misstepv1.SubmitCampaignRequest, strategies []campaign
 		return err
 	}
 	for i, j := range req.GetJdks() {
-		if !digestRE.MatchString(j.GetDigest()) {
+		if !isDigest(j.GetDigest()) {
 			return fmt.Errorf("jdks[%d].digest: expected sha256: and 64 hex digits for %q", i, clip(j.GetName()))
 		}
 	}
 	for i, w := range req.GetWorkloads() {
-		if !digestRE.MatchString(w.GetDigest()) {
+		if !isDigest(w.GetDigest()) {
 			return fmt.Errorf("workloads[%d].digest: expected sha256: and 64 hex digits for %q", i, clip(w.GetName()))
 		}
 	}
-	if d := req.GetAgentDigest(); d != "" && !digestRE.MatchString(d) {
+	if d := req.GetAgentDigest(); d != "" && !isDigest(d) {
 		return errors.New("agent_digest: expected sha256: and 64 hex digits, got " + strconv.Quote(clip(d)))
 	}
 	return nil

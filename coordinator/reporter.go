@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"misstep/coordinator/access"
@@ -64,8 +65,11 @@ func (r reporter) stored(o *misstepv1.Outcome, hits int) *misstepv1.Outcome {
 	if r.known() && hits == 0 {
 		o.RecipeDigest = ""
 	}
-	for _, e := range o.GetEvidence() {
-		e.Receipt = nil
+	o.Evidence = slices.Clone(o.GetEvidence()) // which is shared with the report, whose receipts are still to be looked at
+	for i, e := range o.GetEvidence() {
+		if len(e.GetReceipt()) > 0 {
+			o.Evidence[i] = &misstepv1.Evidence{Name: e.GetName(), Digest: e.GetDigest(), Size: e.GetSize()}
+		}
 	}
 	o.ReportedBy = r.owner
 	return o

@@ -36,13 +36,13 @@ func checkReproduction(req *misstepv1.StartReproductionRequest) error {
 		return fmt.Errorf("trials: expected at most %d, got %d", maxProbes, req.GetTrials())
 	case req.GetTime() != nil && (!req.GetTime().IsValid() || req.GetTime().AsDuration() < 0):
 		return errors.New("time: expected a positive duration")
-	case req.GetAgentDigest() != "" && !digestRE.MatchString(req.GetAgentDigest()):
+	case req.GetAgentDigest() != "" && !isDigest(req.GetAgentDigest()):
 		return fmt.Errorf("agent_digest: expected sha256: and 64 hex digits, got %q", clip(req.GetAgentDigest()))
 	case proto.Size(req) > maxSubmission:
 		return fmt.Errorf("expected a request of at most %d bytes, got %d", maxSubmission, proto.Size(req))
 	}
 	for i, b := range req.GetBuilds() {
-		if !digestRE.MatchString(b.GetJdk().GetDigest()) {
+		if !isDigest(b.GetJdk().GetDigest()) {
 			return fmt.Errorf("builds[%d].jdk.digest: expected sha256: and 64 hex digits for %q", i, clip(b.GetJdk().GetName()))
 		}
 	}

@@ -132,22 +132,30 @@ func Idle(o *misstepv1.Outcome) bool {
 }
 
 // Slim returns an outcome without redundant stacks: of the mismatches with the same signature only the smallest keeps its stacks.
-// Counts and everything else are kept; the evidence in the corpus is complete. The argument is not changed.
+// Counts and everything else are kept; the evidence in the corpus is complete. The argument is not changed; the result shares the
+// messages in it.
 func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
-	o = proto.CloneOf(o)
+	o = misstepv1.Shallow(o)
 	keep := map[int]bool{}
 	for _, h := range hits {
 		keep[h.mismatch] = true
 	}
+	o.Mismatches = slices.Clone(o.GetMismatches())
 	for i, m := range o.GetMismatches() {
 		if !keep[i] {
-			m.Stack = nil
-			for _, t := range []*misstepv1.Trace{m.GetReference(), m.GetSuspect()} {
-				if t != nil {
-					t.Frames = nil
-				}
-			}
+			m = misstepv1.Shallow(m)
+			m.Stack, m.Reference, m.Suspect = nil, withoutFrames(m.GetReference()), withoutFrames(m.GetSuspect())
+			o.Mismatches[i] = m
 		}
 	}
 	return o
+}
+
+func withoutFrames(t *misstepv1.Trace) *misstepv1.Trace {
+	if t == nil {
+		return nil
+	}
+	t = misstepv1.Shallow(t)
+	t.Frames = nil
+	return t
 }

@@ -72,6 +72,8 @@ func (f *fleet) begin(x fault) bool {
 	case killCoordinator, termCoordinator, stopCoordinator, killRunner, termRunner, stopRunner:
 		s := f.service(x)
 		target, act = s, func() { hit(s, x) }
+	case massExpiry, reconnectStorm:
+		target, act = x.Kind, func() { storm(f.half(x), x) }
 	case partition, cut, reset, slow:
 		p := f.proxies[x.Target%len(f.proxies)]
 		target, act = p, func() { disturb(p, x, wait) }
@@ -115,6 +117,34 @@ func (f *fleet) service(x fault) *service {
 		all = f.coordinators
 	}
 	return all[x.Target%len(all)]
+}
+
+// half are every second runner.
+func (f *fleet) half(x fault) (half []*service) {
+	for i := x.Target % 2; i < len(f.runners); i += 2 {
+		half = append(half, f.runners[i])
+	}
+	return half
+}
+
+// storm ends runners without a word at once, and returns when they are back. Each fault of one of them may start it earlier.
+func storm(runners []*service, x fault) {
+	down := func(lasts time.Duration) {
+		var ending sync.WaitGroup
+		for _, s := range runners {
+			ending.Go(func() { s.down(syscall.SIGKILL, lasts) })
+		}
+		ending.Wait()
+	}
+	if x.Kind == massExpiry {
+		down(x.Lasts)
+		return
+	}
+	// They are back, have new leases, and are gone when the ones before end.
+	const again = leaseTime * 5 / 6
+	for until := time.Now().Add(x.Lasts); time.Now().Before(until); time.Sleep(again) {
+		down(0)
+	}
 }
 
 // clock is the file that shifts the clock that a fault hits.

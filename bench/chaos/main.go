@@ -1,6 +1,7 @@
-// Command chaos runs campaigns while everything around them fails: coordinators and runners are killed, stopped and restarted, the
-// network cuts, freezes and slows connections, the clock jumps, disks are full, the object store is overloaded. Every trial must be
-// recorded once, and the findings must be those of an undisturbed run with the same seed.
+// Command chaos runs campaigns while everything around them fails: coordinators and runners are killed, stopped and restarted, half
+// of the runners at once and again and again, the network cuts, freezes and slows connections, the clock jumps, disks are full, the
+// object store is overloaded. Every trial must be recorded once, and the findings must be those of an undisturbed run with the same
+// seed.
 //
 // SEED repeats the draws of a run; when each fault hits still depends on the machine.
 package main

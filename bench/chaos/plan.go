@@ -16,6 +16,8 @@ const (
 	killRunner       kind = "runner: SIGKILL"
 	termRunner       kind = "runner: SIGTERM"
 	stopRunner       kind = "runner: SIGSTOP"
+	massExpiry       kind = "half of the runners: SIGKILL, back after their leases"
+	reconnectStorm   kind = "half of the runners: SIGKILL again and again"
 	partition        kind = "network: nothing passes"
 	cut              kind = "network: connections refused"
 	reset            kind = "network: connections reset"
@@ -53,6 +55,8 @@ var choices = []choice{
 	{killRunner, 12, 0, 500 * time.Millisecond},
 	{termRunner, 6, 0, 300 * time.Millisecond},
 	{stopRunner, 8, 100 * time.Millisecond, 5 * time.Second},
+	{massExpiry, 3, leaseTime, 2 * leaseTime},
+	{reconnectStorm, 2, leaseTime, 3 * leaseTime},
 	{partition, 8, 200 * time.Millisecond, 6 * time.Second},
 	{cut, 6, 100 * time.Millisecond, 2 * time.Second},
 	{reset, 10, 0, 0},

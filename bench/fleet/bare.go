@@ -57,6 +57,28 @@ func rows(e *campaign.Expansion, of string, from, n uint64, now time.Time) (leas
 	return leases, results
 }
 
+// leasesFor returns leases for the next n trials of a campaign, which ended long ago.
+func leasesFor(c *store.Campaign, n uint64) ([]*store.Lease, error) {
+	leases, _, err := nextRows(c, n, time.Now().Add(-time.Hour))
+	return leases, err
+}
+
+// trialsFor returns results of the next n trials of a campaign.
+func trialsFor(c *store.Campaign, n uint64) ([]*store.Trial, error) {
+	_, results, err := nextRows(c, n, time.Now())
+	return results, err
+}
+
+func nextRows(c *store.Campaign, n uint64, at time.Time) (leases []*store.Lease, results []*store.Trial, err error) {
+	e, err := campaign.NewExpansion(c.Submission)
+	if err != nil {
+		return nil, nil, err
+	}
+	leases, results = rows(e, c.ID, c.Next, n, at)
+	c.Next += n
+	return leases, results, nil
+}
+
 func insert(tx store.Tx, leases []*store.Lease, results []*store.Trial) error {
 	ids := make([]string, len(leases))
 	for i, l := range leases {

@@ -45,9 +45,11 @@ func submission(trials uint64) *misstepv1.SubmitCampaignRequest {
 	return r
 }
 
-// feed keeps enough campaigns of a size running that no runner lacks work, until ctx ends. token says who submits them, where the
+// feed keeps enough campaigns of a kind running that no runner lacks work, until ctx ends. token says who submits them, where the
 // coordinator asks. done returns the number of results so far.
-func feed(ctx context.Context, c fleet.Config, token string, size uint64, done func() uint64) error {
+func feed(
+	ctx context.Context, c fleet.Config, token string, campaign *misstepv1.SubmitCampaignRequest, done func() uint64,
+) error {
 	secure := insecure.NewCredentials()
 	if c.TLS != nil {
 		secure = credentials.NewTLS(c.TLS)
@@ -63,14 +65,14 @@ func feed(ctx context.Context, c fleet.Config, token string, size uint64, done f
 	admin := misstepv1.NewAdminServiceClient(conn)
 	for submitted := uint64(0); ctx.Err() == nil; {
 		// Within the time between two looks no more is done than this.
-		for submitted < done()+2*uint64(c.Runners)+10_000 {
-			if _, err := admin.SubmitCampaign(ctx, submission(size)); err != nil {
+		for submitted < done()+2*uint64(c.Runners)*uint64(max(1, c.Slots))+10_000 {
+			if _, err := admin.SubmitCampaign(ctx, campaign); err != nil {
 				if ctx.Err() != nil {
 					return nil
 				}
 				return fmt.Errorf("submit a campaign: %w", err)
 			}
-			submitted += size
+			submitted += campaign.GetCampaign().GetBudget().GetTrials()
 		}
 		select {
 		case <-ctx.Done():

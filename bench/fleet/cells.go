@@ -22,6 +22,11 @@ type cell struct {
 	Observed string `json:",omitempty"`
 	// Guarded says whom the coordinator lets in, where it is the command's; see guardedBy.
 	Guarded string `json:",omitempty"`
+	// Trials are what trials are like, Slots those of each runner, where they are more than one, and Before says that the
+	// coordinators are those of an earlier version.
+	Trials string `json:",omitempty"`
+	Slots  uint32 `json:",omitempty"`
+	Before bool   `json:",omitempty"`
 	// PerSecond are results with their next leases.
 	PerSecond float64
 	P50, P99  time.Duration
@@ -42,6 +47,9 @@ type results struct {
 	until   time.Time
 	Cells   []cell
 	Bare    map[string]float64 // results a second by store
+	Hits    []hit
+	Fleets  []fleetHit
+	Looks   []look
 	planned int
 }
 
@@ -146,13 +154,13 @@ func (r *results) add(ctx context.Context, db database, c cell) (err error) {
 			return fmt.Errorf("fill %s: %w", db.name, err)
 		}
 	}
-	if err := c.measure(ctx, url, r.options.profiles); err != nil {
+	if err := c.measure(ctx, url, r.options); err != nil {
 		return fmt.Errorf("measure %d runners on %s: %w", c.Runners, db.name, err)
 	}
 	bench.Note("%s × %d, %d runners, campaigns of %d, %d stored%s: %.0f a second, p50 %v, p99 %v, a call %v of the coordinator, "+
 		"%v of the runner, %.2f processors elsewhere", c.Store, c.Coordinators, c.Runners, c.Size, c.Stored,
-		prefixed(", observed: ", c.Observed)+prefixed(", guarded by: ", c.Guarded), c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU,
-		c.Elsewhere)
+		prefixed(", observed: ", c.Observed)+prefixed(", guarded by: ", c.Guarded)+prefixed(", ", c.kind()),
+		c.PerSecond, c.P50, c.P99, c.CPU, c.RunnersCPU, c.Elsewhere)
 	r.Cells = append(r.Cells, c)
 	return nil
 }
@@ -164,14 +172,14 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-func (c *cell) measure(ctx context.Context, url, profiles string) (err error) {
+func (c *cell) measure(ctx context.Context, url string, o options) (err error) {
 	var coordinators []*process
 	defer func() {
 		for _, p := range coordinators {
 			err = errors.Join(err, p.stop())
 		}
 	}()
-	s := settings{Runners: c.Runners, Size: c.Size, Traced: c.Observed == observedTraces}
+	s := settings{Runners: c.Runners, Size: c.Size, Traced: c.Observed == observedTraces, Trials: c.Trials, Slots: c.Slots}
 	if c.Size == filledSize {
 		s.Size = 0 // there is enough to do
 	}
@@ -189,10 +197,15 @@ func (c *cell) measure(ctx context.Context, url, profiles string) (err error) {
 		defer stop()
 	}
 	for i := range c.Coordinators {
-		p, err := start(ctx, roleCoordinator, settings{
-			Store: url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(profiles, i), Guarded: c.Guarded,
+		own := settings{
+			Store: url, Observed: c.Observed, Spans: spans.address, Profile: c.profile(o.profiles, i), Guarded: c.Guarded,
 			Authority: s.Authority, AuthorityKey: s.AuthorityKey,
-		})
+		}
+		run := func() (*process, error) { return start(ctx, roleCoordinator, own) }
+		if c.Before {
+			run = func() (*process, error) { return startProgram(ctx, o.before, roleCoordinator, own) }
+		}
+		p, err := run()
 		if err != nil {
 			return err
 		}
@@ -255,7 +268,7 @@ func (c *cell) profile(dir string, i int) string {
 		return ""
 	}
 	name := fmt.Sprintf("%s-%d-runners-%d-stored-%d-%d%s.pprof", c.Store, c.Runners, c.Stored, c.Coordinators, i,
-		prefixed("-", c.Observed)+prefixed("-", c.Guarded))
+		prefixed("-", c.Observed)+prefixed("-", c.Guarded)+prefixed("-", c.kind()))
 	return filepath.Join(dir, name)
 }
 

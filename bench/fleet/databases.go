@@ -18,6 +18,8 @@ type database struct {
 	of func(ctx context.Context, filled uint64) (url string, err error)
 	// coordinators are the numbers of them that work on it.
 	coordinators []int
+	// server of the store, nil for those without one.
+	server *pgtest.Server
 }
 
 // volatile reports whether the store is lost with its process, so that it cannot be filled before.
@@ -32,10 +34,10 @@ func databases(ctx context.Context, dir string, names []string) (all []database,
 			of := func(_ context.Context, filled uint64) (string, error) {
 				return filepath.Join(dir, fmt.Sprint("filled-", filled)), nil
 			}
-			all = append(all, database{name, filepath.Join(dir, "bare"), of, []int{1}})
+			all = append(all, database{name, filepath.Join(dir, "bare"), of, []int{1}, nil})
 		case "memory":
 			of := func(context.Context, uint64) (string, error) { return "memory:", nil }
-			all = append(all, database{name, "memory:", of, []int{1}})
+			all = append(all, database{name, "memory:", of, []int{1}, nil})
 		case "postgres":
 			if _, err := pgtest.Binaries(); err != nil {
 				bench.Note("PostgreSQL is not measured: %v", err)
@@ -52,7 +54,7 @@ func databases(ctx context.Context, dir string, names []string) (all []database,
 				remove()
 				return nil, nil, fmt.Errorf("make a database: %w", err)
 			}
-			all = append(all, database{name, bare, inServer(server), []int{1, 2}})
+			all = append(all, database{name, bare, inServer(server), []int{1, 2}, server})
 		}
 	}
 	return all, remove, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -62,11 +61,7 @@ func (r *results) guardedGoals() []bench.Goal {
 		for _, c := range r.of(func(c cell) bool { return c.Guarded == guarded }) {
 			all = append(all, value(c))
 		}
-		if len(all) == 0 {
-			return math.NaN()
-		}
-		slices.Sort(all)
-		return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
+		return median(all)
 	}
 	left := func(value func(cell) float64) float64 {
 		return median(guardedByAll, value) / median(guardedByNothing, value)

@@ -15,8 +15,11 @@ type options struct {
 	budget time.Duration
 	// stores by name.
 	stores []string
-	// fleets are numbers of runners.
-	fleets []int
+	// fleets are numbers of runners; narrowed says that the environment names them.
+	fleets   []int
+	narrowed bool
+	// parts of the benchmark, empty for all.
+	parts string
 	// stocks are numbers of results that the store holds before.
 	stocks []int
 	// profiles is the folder for processor profiles of the coordinators, empty for none.
@@ -25,8 +28,23 @@ type options struct {
 	observed bool
 	// guarded says whether the cost of TLS, authentication and limits is measured, too.
 	guarded bool
+	// before is a program of an earlier version, whose coordinators are measured beside; empty for none.
+	before string
 	// keep continues with the stores in files that an earlier run has filled.
 	keep bool
+}
+
+// The parts of the benchmark.
+const (
+	partCells   = "cells"
+	partRecipes = "recipes"
+	partReads   = "reads"
+	partStorms  = "storms"
+)
+
+// measures reports whether a part is measured.
+func (o options) measures(part string) bool {
+	return o.parts == "" || slices.Contains(strings.Split(o.parts, ","), part)
 }
 
 func readOptions(env func(string) string) (o options, err error) {
@@ -46,6 +64,8 @@ func readOptions(env func(string) string) (o options, err error) {
 	if o.fleets, err = numbers(env, "RUNNERS", 1, 100, 1000, 10_000); err != nil {
 		return o, err
 	}
+	o.before = env("BEFORE")
+	o.narrowed, o.parts = env("RUNNERS") != "", env("PARTS")
 	o.stocks, err = numbers(env, "STORED", 0, 0, 1e5, 1e6, 1e7)
 	o.profiles, o.keep = env("PROFILES"), env("KEEP") == "yes"
 	o.observed, o.guarded = env("OBSERVED") != "no", env("GUARDED") != "no"

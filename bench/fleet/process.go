@@ -26,7 +26,12 @@ func start(ctx context.Context, name string, s settings) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the %s: %w", name, err)
 	}
-	p := &process{name: name, cmd: exec.CommandContext(ctx, self, name)}
+	return startProgram(ctx, self, name, s)
+}
+
+// startProgram is start for a program that may be an earlier version of this one.
+func startProgram(ctx context.Context, program, name string, s settings) (_ *process, err error) {
+	p := &process{name: name, cmd: exec.CommandContext(ctx, program, name)}
 	p.cmd.Stderr = os.Stderr
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, fmt.Errorf("start the %s: %w", name, err)

@@ -19,9 +19,20 @@ const fastFleet = 10_000
 
 func (r *results) goals() []bench.Goal {
 	var goals []bench.Goal
+	if r.options.measures(partCells) {
+		goals = r.cellGoals()
+	}
+	return slices.Concat(goals, r.recipesGoals(), r.readsGoals(), r.stormGoals())
+}
+
+// cellGoals are those of the cells with synthetic trials.
+func (r *results) cellGoals() []bench.Goal {
+	var goals []bench.Goal
 	rate := func(c cell) float64 { return c.PerSecond }
 	for _, store := range r.stores() {
-		all := r.of(func(c cell) bool { return c.Store == store && c.Observed == observedNothing && c.Guarded == "" })
+		all := r.of(func(c cell) bool {
+			return c.Store == store && c.Observed == observedNothing && c.Guarded == "" && c.Trials == ""
+		})
 		most := slices.DeleteFunc(slices.Clone(all), func(c cell) bool { return c.Runners != fastFleet })
 		least := func(value func(cell) float64, of []cell) float64 { return extreme(of, value, math.Min) }
 		goals = append(goals,
@@ -104,13 +115,13 @@ func (r *results) stores() []string {
 
 func (r *results) tables() []bench.Table {
 	t := bench.Table{Title: "Results with their next leases", Columns: []string{
-		"store", "coordinators", "runners", "campaigns of", "stored", "observed", "guarded by", "a second", "p50", "p99",
+		"store", "coordinators", "runners", "campaigns of", "stored", "observed", "guarded by", "trials", "a second", "p50", "p99",
 		"CPU s per 10^6 calls", "of runners", "KiB a runner", "repeated", "idle", "CPUs elsewhere",
 	}}
 	for _, c := range r.Cells {
 		t.Rows = append(t.Rows, []string{
 			c.Store, fmt.Sprint(c.Coordinators), fmt.Sprint(c.Runners), fmt.Sprint(c.Size), fmt.Sprint(c.Stored), c.Observed,
-			c.Guarded,
+			c.Guarded, c.kind(),
 			bench.Figure(math.Round(c.PerSecond)), c.P50.Round(time.Millisecond).String(), c.P99.Round(time.Millisecond).String(),
 			bench.Figure(c.CPU.Seconds() * 1e6), bench.Figure(c.RunnersCPU.Seconds() * 1e6),
 			bench.Figure(math.Round(c.Memory / 1024)), fmt.Sprint(c.Failed), fmt.Sprint(c.Idle), bench.Figure(c.Elsewhere),
@@ -120,5 +131,9 @@ func (r *results) tables() []bench.Table {
 	for _, name := range r.stores() {
 		bare.Rows = append(bare.Rows, []string{name, bench.Figure(math.Round(r.Bare[name]))})
 	}
-	return []bench.Table{t, bare}
+	var cells []bench.Table
+	if len(r.Cells) > 0 {
+		cells = []bench.Table{t, bare}
+	}
+	return slices.Concat(cells, r.readsTables(), r.stormTables())
 }

@@ -39,6 +39,8 @@ type settings struct {
 	Authority    []byte        `json:",omitempty"` // that signs the certificates of runners, in PEM
 	AuthorityKey []byte        `json:",omitempty"`
 	Token        string        `json:",omitempty"` // of whoever submits campaigns
+	Trials       string        `json:",omitempty"` // what trials are like, see trialsOfHunt
+	Slots        uint32        `json:",omitempty"` // of each runner; 0 is one
 }
 
 // ready is the first answer of a process.
@@ -95,7 +97,11 @@ func role(ctx context.Context, name string, in io.Reader, out io.Writer) error {
 
 // work runs simulated runners.
 func work(ctx context.Context, s settings) (ready, func() usage, func(), error) {
-	config := fleet.Config{Addresses: s.Addresses, Runners: s.Runners, Seed: 1, Pause: s.Pause, Traced: s.Traced}
+	config := fleet.Config{Addresses: s.Addresses, Runners: s.Runners, Seed: 1, Pause: s.Pause, Traced: s.Traced, Slots: s.Slots}
+	campaign := submission
+	if s.Trials == trialsOfHunt {
+		config.Outcome, campaign = fleet.Hunt, huntSubmission
+	}
 	var err error
 	if len(s.Certificates) > 0 {
 		if config.TLS, err = fleet.Client(s.Certificates); err != nil {
@@ -112,7 +118,7 @@ func work(ctx context.Context, s settings) (ready, func() usage, func(), error) 
 	var running sync.WaitGroup
 	tasks := []func() error{func() error { return f.Run(ctx, config) }}
 	if s.Size > 0 {
-		tasks = append(tasks, func() error { return feed(ctx, config, s.Token, s.Size, f.Results.Load) })
+		tasks = append(tasks, func() error { return feed(ctx, config, s.Token, campaign(s.Size), f.Results.Load) })
 	}
 	for _, task := range tasks {
 		running.Go(func() {

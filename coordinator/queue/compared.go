@@ -1,9 +1,8 @@
 package queue
 
 import (
+	"maps"
 	"slices"
-
-	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/recipe"
@@ -35,7 +34,10 @@ func comparedOn(tally *misstepv1.CampaignStatus, r *misstepv1.Recipe) *misstepv1
 		i = n - 1
 	}
 	if i >= 0 {
-		tally.Compared[i] = proto.CloneOf(tally.Compared[i])
+		on := tally.GetCompared()[i]
+		tally.Compared[i] = &misstepv1.ComparedOn{
+			Jdk: on.GetJdk(), Profiler: on.GetProfiler(), Checks: cloneChecks(on.GetChecks()), Cut: maps.Clone(on.GetCut()),
+		}
 		return tally.Compared[i]
 	}
 	if n == maxCompared-1 {

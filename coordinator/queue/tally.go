@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,13 +14,35 @@ import (
 )
 
 // ownTally gives c a tally that it may change: the one that it was read with is shared with the transaction. The groups of
-// Compared, which are the largest part of it, stay shared: see addCompared.
+// Compared, which are the largest part of it, stay shared (see addCompared), and so does the usage of the day, which is replaced.
+// Every result has a copy made, so it is made by hand, not by reflection.
 func ownTally(c *store.Campaign) {
-	rest := misstepv1.Shallow(c.Tally)
-	rest.Compared = nil
-	rest = proto.CloneOf(rest)
-	rest.Compared = slices.Clone(c.Tally.GetCompared())
-	c.Tally = rest
+	own := misstepv1.Shallow(c.Tally)
+	own.Outcomes = maps.Clone(own.GetOutcomes())
+	own.Checks = cloneChecks(own.GetChecks())
+	if s := own.GetSignals(); s != nil {
+		own.Signals = &misstepv1.SignalCount{Sent: s.GetSent(), Delivered: s.GetDelivered(), Answered: s.GetAnswered()}
+	}
+	own.FindingIds = slices.Clone(own.GetFindingIds())
+	own.Unproved = slices.Clone(own.GetUnproved())
+	for i, u := range own.GetUnproved() {
+		own.Unproved[i] = proto.CloneOf(u)
+	}
+	own.Repetitions = proto.CloneOf(own.GetRepetitions())
+	own.Compared = slices.Clone(own.GetCompared())
+	c.Tally = own
+}
+
+// cloneChecks returns copies of counts.
+func cloneChecks(all []*misstepv1.CheckCount) []*misstepv1.CheckCount {
+	out := make([]*misstepv1.CheckCount, len(all))
+	for i, c := range all {
+		out[i] = &misstepv1.CheckCount{
+			Check: c.GetCheck(), Total: c.GetTotal(), Match: c.GetMatch(), Mismatch: c.GetMismatch(),
+			Tolerated: maps.Clone(c.GetTolerated()), Unwalkable: maps.Clone(c.GetUnwalkable()), Void: maps.Clone(c.GetVoid()),
+		}
+	}
+	return out
 }
 
 func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misstepv1.Recipe, findingIDs []string) {

@@ -228,7 +228,13 @@ type Bulk interface {
 	// AddLeases stores new leases; ErrExists also when there is one with the same id.
 	AddLeases([]*Lease) error
 	DeleteLeases(ids []string) error
+	// RenewLeases gives leases that are there their deadlines; nothing else of them changes.
+	RenewLeases([]*Lease) error
 	AddTrials([]*Trial) error
+	// AddJobs stores new jobs.
+	AddJobs([]Job) error
+	DeleteJobs(campaign string, indices []uint64) error
+	PutFindings([]*Finding) error
 }
 
 // Follower is a third, optional interface of a Tx: that of a store whose results can be followed.

@@ -7,6 +7,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,12 @@ import (
 	"misstep/coordinator/store"
 )
 
-// Limit is the greatest number of updates in one transaction. It bounds how long one of them waits for the others.
-const Limit = 1024
+// Limit is the greatest number of updates in one transaction, and Longest how long updates are added to one. They bound how long
+// one of them waits for the others: those of a fleet that comes back take longer than those of one that works.
+const (
+	Limit   = 1024
+	Longest = 250 * time.Millisecond
+)
 
 // errAborted answers the updates of a transaction that another one left by runtime.Goexit.
 var errAborted = errors.New("an update that shared the transaction left its goroutine")
@@ -34,6 +39,8 @@ type Store struct {
 	Committed func(updates int)
 	// Clock returns the time, in which updates arrive; nil is time.Now. It is set before the first call.
 	Clock func() time.Time
+	// Longest in place of the usual one, unless it is 0. It is set before the first call.
+	Longest time.Duration
 	// begin is called before each transaction and returns what runs first in it.
 	begin func(arrived time.Time) func(store.Tx) error
 
@@ -64,6 +71,8 @@ type update struct {
 	// taken is set by whoever comes first: the goroutine that runs it, or its caller, who stops waiting.
 	taken atomic.Bool
 	done  chan struct{}
+	// answered is true once done is closed; only the goroutine that runs it uses it.
+	answered bool
 	// The rest is set before done is closed. failed is true when the update itself failed: with err, or with a panic.
 	failed   bool
 	err      error
@@ -138,52 +147,69 @@ func (s *Store) transact(all []*update) {
 	}
 	returned := false
 	defer func() {
+		if returned {
+			return
+		}
 		for _, u := range todo {
-			if !returned {
+			if !u.answered {
 				u.err = errAborted
+				u.answer()
 			}
-			close(u.done)
 		}
-		if !returned { // this goroutine ends: a test failed, for example
-			go s.work()
-		}
+		go s.work() // this goroutine ends: a test failed, for example
 	}()
 	s.commit(todo)
 	returned = true
 }
 
-// commit runs updates in one transaction, or in several when one of them spoils it.
+// commit runs updates in one transaction, or in several when that takes too long or one of them spoils it. Those of a transaction
+// are answered at its end.
 func (s *Store) commit(todo []*update) {
 	for len(todo) > 0 {
-		err := s.once(todo)
-		switch {
-		case errors.Is(err, errAgain):
+		n, err := s.once(todo)
+		if errors.Is(err, errAgain) {
+			for _, u := range todo {
+				if u.failed {
+					u.answer()
+				}
+			}
 			todo = unfailed(todo)
 			continue
-		case errors.Is(err, store.ErrExists) && len(todo) > 1:
+		}
+		ran := todo[:n]
+		todo = todo[n:]
+		if errors.Is(err, store.ErrExists) && n > 1 {
 			// One of them made a row that another coordinator or a user made, too. Alone it fails alone.
-			for _, u := range todo {
+			for _, u := range ran {
 				s.commit([]*update{u})
 			}
-		default:
-			for _, u := range unfailed(todo) {
+			continue
+		}
+		for _, u := range ran {
+			if !u.failed {
 				u.err = err
 			}
+			u.answer()
 		}
-		return
 	}
 }
 
-// once runs updates in one transaction.
-func (s *Store) once(todo []*update) error {
+// once runs updates in one transaction, those that there is time for. It returns their number, which is that of all after an error.
+func (s *Store) once(todo []*update) (n int, err error) {
 	first := s.begin(todo[0].arrived)
 	ctx, release := contextOf(todo)
 	defer release()
-	err := s.Store.Update(ctx, func(tx store.Tx) error { return apply(ctx, tx, first, todo) })
-	if err == nil && s.Committed != nil {
-		s.Committed(len(todo))
+	err = s.Store.Update(ctx, func(tx store.Tx) (err error) {
+		n, err = apply(ctx, tx, first, todo, cmp.Or(s.Longest, Longest))
+		return err
+	})
+	if err != nil {
+		return len(todo), err
 	}
-	return err
+	if s.Committed != nil {
+		s.Committed(n)
+	}
+	return n, nil
 }
 
 // contextOf returns a context that ends when those of all updates have ended: none of them ends the transaction of the others, but
@@ -208,6 +234,12 @@ func contextOf(todo []*update) (context.Context, func()) {
 	}
 }
 
+// answer lets the caller go on.
+func (u *update) answer() {
+	u.answered = true
+	close(u.done)
+}
+
 func unfailed(all []*update) []*update {
 	var rest []*update
 	for _, u := range all {
@@ -218,8 +250,12 @@ func unfailed(all []*update) []*update {
 	return rest
 }
 
-// apply runs updates in a transaction, until nobody waits for it any more.
-func apply(ctx context.Context, tx store.Tx, first func(store.Tx) error, todo []*update) error {
+// apply runs updates in a transaction until longest has passed, and returns their number: at least one. It ends when nobody waits
+// for the transaction any more.
+func apply(
+	ctx context.Context, tx store.Tx, first func(store.Tx) error, todo []*update, longest time.Duration,
+) (n int, err error) {
+	began := time.Now()
 	o := newOverlay(tx, len(todo) == 1)
 	runners := make([]string, 0, len(todo))
 	for _, u := range todo {
@@ -227,28 +263,30 @@ func apply(ctx context.Context, tx store.Tx, first func(store.Tx) error, todo []
 		runners = append(runners, u.runner)
 	}
 	if err := o.preload(runners); err != nil {
-		return err
+		return 0, err
 	}
 	if err := first(o); err != nil {
-		return err
+		return 0, err
 	}
 	o.keep()
-	for _, u := range todo {
+	for n < len(todo) && (n == 0 || time.Since(began) < longest) {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("nobody waits for the transaction any more: %w", err)
+			return n, fmt.Errorf("nobody waits for the transaction any more: %w", err)
 		}
+		u := todo[n]
+		n++
 		err := u.in(o)
 		switch {
 		case o.broken != nil:
 			u.failed, u.panicked = false, nil
-			return o.broken
+			return n, o.broken
 		case !u.failed:
 			o.keep()
 		case !o.drop():
-			return errors.Join(errAgain, err)
+			return n, errors.Join(errAgain, err)
 		}
 	}
-	return o.flush()
+	return n, o.flush()
 }
 
 // in runs the update.

@@ -27,6 +27,8 @@ type gated struct {
 	// durable transactions of together, by their number of updates.
 	durable []int
 	commit  error
+	// longest of together's transactions; 0 is no limit.
+	longest time.Duration
 	// ended is closed when nobody waits for the transaction that is under way.
 	ended <-chan struct{}
 }
@@ -52,6 +54,10 @@ func (g *gated) together(t *testing.T, updates ...func(store.Tx) error) []error 
 	t.Helper()
 	b := batch.New(g, nil)
 	b.Committed = func(updates int) { g.durable = append(g.durable, updates) }
+	b.Longest = time.Hour
+	if g.longest > 0 {
+		b.Longest = g.longest
+	}
 	errs := make([]error, len(updates))
 	var running sync.WaitGroup
 	run := func(f func(store.Tx) error, err *error) {
@@ -103,6 +109,32 @@ func TestUpdatesThatWaitShareATransaction(t *testing.T) {
 	assert.Len(t, g.campaigns(t), 50)
 	assert.Equal(t, 2, g.begun, "the first one alone, then all others")
 	assert.Equal(t, []int{1, 50}, g.durable)
+}
+
+// Those for which there is no time are run, and answered, after those before are durable; none is lost, and none runs twice.
+func TestUpdatesThatTakeLongAreSpreadOverTransactions(t *testing.T) {
+	g := newGated()
+	g.longest = time.Nanosecond
+	boom := errors.New("boom")
+	runs := 0
+	var updates []func(store.Tx) error
+	for i := range 9 {
+		updates = append(updates, func(tx store.Tx) error {
+			runs++
+			ids, err := tx.Campaigns(false)
+			assert.Len(t, ids, i-i/4, "those before, one of four fails")
+			if i%4 == 3 {
+				return boom
+			}
+			return errors.Join(err, put(fmt.Sprint("C", i))(tx))
+		})
+	}
+	for i, err := range g.together(t, updates...) {
+		assert.Equal(t, i%4 == 3, errors.Is(err, boom), i)
+	}
+	assert.Equal(t, 9, runs)
+	assert.Len(t, g.campaigns(t), 7)
+	assert.Equal(t, []int{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, g.durable)
 }
 
 func TestFailureOfOneUpdate(t *testing.T) {

@@ -35,7 +35,9 @@ func (o *overlay) PutLease(l *store.Lease) error {
 	l = copyOf(l)
 	l.Job.Recipe = nil // the lease itself holds the recipe
 	// An unknown lease is taken for a new one: leases that are changed have been read.
-	switch old := o.leases.look(l.ID); {
+	old := o.leases.look(l.ID)
+	o.noteRenewal(old, l)
+	switch {
 	case !old.present:
 		o.leased.add(l.Job.Campaign, 1)
 	case old.value.Job.Campaign != l.Job.Campaign:
@@ -44,6 +46,19 @@ func (o *overlay) PutLease(l *store.Lease) error {
 	}
 	o.leases.put(l.ID, l)
 	return nil
+}
+
+// noteRenewal notes whether a lease that is put differs from the one below in its deadline only, as most do.
+func (o *overlay) noteRenewal(old row[*store.Lease], l *store.Lease) {
+	delete(o.renewed, l.ID)
+	if !old.present || !old.below || old.changed {
+		return
+	}
+	before, after := *old.value, *l
+	before.Deadline, before.Job.Recipe = after.Deadline, nil
+	if before == after {
+		o.renewed[l.ID] = true
+	}
 }
 
 func (o *overlay) DeleteLease(id string) error {

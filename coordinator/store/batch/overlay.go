@@ -2,6 +2,8 @@ package batch
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"misstep/coordinator/store"
 )
@@ -28,6 +30,8 @@ type overlay struct {
 	leases       *table[string, *store.Lease]
 	leaseIndex   *leaseIndex
 	leased       counts
+	// renewed are leases of which nothing but the deadline has changed.
+	renewed map[string]bool
 	// wholeRunners are those whose leases are all known.
 	wholeRunners map[string]bool
 	trials       []*store.Trial
@@ -44,7 +48,8 @@ type trialKey struct {
 
 func newOverlay(tx store.Tx, alone bool) *overlay {
 	o := &overlay{
-		alone: alone, ready: map[readyKey]*readyPage{}, wholeRunners: map[string]bool{}, results: map[trialKey]bool{},
+		alone: alone, ready: map[readyKey]*readyPage{}, wholeRunners: map[string]bool{}, renewed: map[string]bool{},
+		results:  map[trialKey]bool{},
 		jobIndex: newJobIndex(), leaseIndex: newLeaseIndex(),
 	}
 	o.through = through{tx: tx, flush: o.flush}
@@ -91,8 +96,8 @@ func (o *overlay) write() error {
 	newJobs, oldJobs, gone := o.jobs.pending()
 	newCampaigns, campaigns, _ := o.campaigns.pending()
 	newFindings, findings, _ := o.findings.pending()
-	jobs, campaigns, findings := append(newJobs, oldJobs...), append(newCampaigns, campaigns...), append(newFindings, findings...)
-	if len(granted)+len(renewed)+len(ended)+len(jobs)+len(gone)+len(campaigns)+len(findings)+len(o.trials) == 0 {
+	campaigns, findings = append(newCampaigns, campaigns...), append(newFindings, findings...)
+	if len(granted)+len(renewed)+len(ended)+len(newJobs)+len(oldJobs)+len(gone)+len(campaigns)+len(findings)+len(o.trials) == 0 {
 		return nil
 	}
 	o.wrote = true
@@ -100,15 +105,19 @@ func (o *overlay) write() error {
 	if !ok || o.alone {
 		w = oneByOne{o.tx}
 	}
+	changed := slices.DeleteFunc(slices.Clone(renewed), func(l *store.Lease) bool { return o.renewed[l.ID] })
+	renewed = slices.DeleteFunc(renewed, func(l *store.Lease) bool { return !o.renewed[l.ID] })
 	for _, step := range []func() error{
 		func() error { return w.DeleteLeases(ended) },
-		func() error { return each(gone, func(k trialKey) error { return o.tx.DeleteJob(k.campaign, k.index) }) },
+		func() error { return deleteJobs(w, gone) },
 		func() error { return w.AddTrials(o.trials) },
 		func() error { return w.AddLeases(granted) },
-		func() error { return each(renewed, o.tx.PutLease) },
-		func() error { return each(jobs, o.tx.PutJob) },
+		func() error { return w.RenewLeases(renewed) },
+		func() error { return each(changed, o.tx.PutLease) },
+		func() error { return w.AddJobs(newJobs) },
+		func() error { return each(oldJobs, o.tx.PutJob) },
 		func() error { return each(campaigns, o.tx.PutCampaign) },
-		func() error { return each(findings, o.tx.PutFinding) },
+		func() error { return w.PutFindings(findings) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -132,6 +141,25 @@ type oneByOne struct{ store.Tx }
 func (t oneByOne) AddLeases(all []*store.Lease) error { return each(all, t.PutLease) }
 
 func (t oneByOne) DeleteLeases(ids []string) error { return each(ids, t.DeleteLease) }
+
+func (t oneByOne) RenewLeases(all []*store.Lease) error { return each(all, t.PutLease) }
+
+func (t oneByOne) AddJobs(all []store.Job) error { return each(all, t.PutJob) }
+
+func (t oneByOne) DeleteJobs(campaign string, indices []uint64) error {
+	return each(indices, func(index uint64) error { return t.DeleteJob(campaign, index) })
+}
+
+func (t oneByOne) PutFindings(all []*store.Finding) error { return each(all, t.PutFinding) }
+
+// deleteJobs deletes jobs, those of each campaign at once.
+func deleteJobs(w store.Bulk, all []trialKey) error {
+	of := map[string][]uint64{}
+	for _, k := range all {
+		of[k.campaign] = append(of[k.campaign], k.index)
+	}
+	return each(slices.Sorted(maps.Keys(of)), func(campaign string) error { return w.DeleteJobs(campaign, of[campaign]) })
+}
 
 func (t oneByOne) AddTrials(all []*store.Trial) error { return each(all, t.AddTrial) }
 

@@ -21,7 +21,8 @@ import (
 var bounded = regexp.MustCompile(`^(` + strings.Join([]string{
 	`SEARCH (jobs|leases|trials|queued|combination_counts|shown_counts) USING .*(INDEX|KEY)\b.*`,
 	`(SEARCH|SCAN) (campaigns|recipes|combinations)\b.*`,
-	`SCAN shown`, `SCAN CONSTANT ROW`, `SCALAR SUBQUERY \d+`, `USE TEMP B-TREE FOR (LAST TERM OF )?ORDER BY`,
+	`SCAN (shown|v)`, `SCAN (CONSTANT ROW|\d+ CONSTANT ROWS|\d+-ROW VALUES CLAUSE)`, `(CO-ROUTINE|MATERIALIZE) v`,
+	`SCALAR SUBQUERY \d+`, `USE TEMP B-TREE FOR (LAST TERM OF )?ORDER BY`,
 }, "|") + `)$`)
 
 // What a call asks of the store does not depend on the number of jobs, leases and trials: every statement finds its rows by an
@@ -54,10 +55,13 @@ func TestPlansOfCallsAreBounded(t *testing.T) {
 				return err
 			},
 			func() error { return tx.DeleteJob("C", 1) },
+			func() error { return b.AddJobs([]store.Job{{Campaign: "C", Index: 3}, {Campaign: "C", Index: 4}}) },
+			func() error { return b.DeleteJobs("C", []uint64{3, 4}) },
 			func() error { return tx.PutLease(&store.Lease{ID: "L", Runner: "r", Recipe: recipe}) },
 			func() error {
 				return b.AddLeases([]*store.Lease{{ID: "M", Runner: "r", Job: store.Job{Campaign: "C", Index: 2}, Recipe: recipe}})
 			},
+			func() error { return b.RenewLeases([]*store.Lease{{ID: "L", Deadline: at}, {ID: "M", Deadline: at}}) },
 			func() error { _, err := tx.Lease("L"); return err },
 			func() error { return b.DeleteLeases([]string{"L"}) },
 			func() error {

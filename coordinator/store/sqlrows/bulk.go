@@ -12,7 +12,7 @@ var _ store.Bulk = (*Tx)(nil)
 
 // rowsAtOnce are the numbers of rows in one statement: few, so that statements can be kept prepared. More rows are hardly faster,
 // and PostgreSQL's statements have at most 65,535 parameters.
-var rowsAtOnce = []int{128, 32, 8, 2, 1}
+var rowsAtOnce = []int{512, 128, 32, 8, 2, 1}
 
 // chunks cuts a list into pieces of those lengths.
 func chunks[T any](all []T) func(yield func([]T) bool) {
@@ -30,20 +30,27 @@ func chunks[T any](all []T) func(yield func([]T) bool) {
 // insert adds rows, many with one statement. conflict is the end of the statement: it leaves out rows that exist already, for which
 // insert returns store.ErrExists. row returns the values of the columns.
 func insert[T any](t *Tx, what, table, columns, conflict string, all []T, row func(T) ([]any, error)) error {
+	n, err := put(t, what, table, columns, conflict, all, row)
+	if err != nil {
+		return err
+	}
+	return allThere(what, n, len(all))
+}
+
+// put is insert for rows that may exist: conflict says what becomes of them. It returns how many rows were added or changed.
+func put[T any](t *Tx, what, table, columns, conflict string, all []T, row func(T) ([]any, error)) (changed int, err error) {
 	for chunk := range chunks(all) {
 		query, args, err := insertion(table, columns, conflict, chunk, row)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		n, err := t.change("store "+what, query, args...)
 		if err != nil {
-			return err
+			return changed, err
 		}
-		if err := allThere(what, int(n), len(chunk)); err != nil {
-			return err
-		}
+		changed += int(n)
 	}
-	return nil
+	return changed, nil
 }
 
 // insertReturning is insert for rows with ids, which the end of the statement returns.

@@ -76,16 +76,15 @@ func (t *Tx) count(all []counted, ids []int64) error {
 	if err := t.countSpans(spans); err != nil {
 		return err
 	}
+	var hits [][]any
 	for _, k := range slices.SortedFunc(maps.Keys(shown), func(a, b shownKey) int {
 		return cmp.Or(cmp.Compare(a.findings, b.findings), rates.Compare(a.combination, b.combination))
 	}) {
-		if err := t.Exec("count hits", "INSERT INTO shown_counts (combination, findings, n) VALUES (?,?,?) "+
-			"ON CONFLICT (combination, findings) DO UPDATE SET n = shown_counts.n + excluded.n",
-			CombinationID(k.combination), k.findings, shown[k]); err != nil {
-			return err
-		}
+		hits = append(hits, []any{CombinationID(k.combination), k.findings, shown[k]})
 	}
-	return nil
+	const add = " ON CONFLICT (combination, findings) DO UPDATE SET n = shown_counts.n + excluded.n"
+	_, err := put(t, "numbers of hits", "shown_counts", "combination, findings, n", add, hits, asItIs)
+	return err
 }
 
 // countSpans adds to counts, many with one statement. Only the first one of a combination in a span makes sure that the combination

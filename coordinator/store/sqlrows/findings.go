@@ -7,16 +7,23 @@ import (
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
-var putFinding = upsert("findings", "id", "id, last_seen, finding, weight")
+const findingColumns = "id, last_seen, finding, weight"
+
+var replaceFinding = replace("id", findingColumns)
 
 // PutFinding implements store.Tx.
-func (t *Tx) PutFinding(f *store.Finding) error {
-	raw, err := Marshal(f.Proto)
-	if err != nil {
-		return fmt.Errorf("write finding %s: %w", f.Proto.GetId(), err)
-	}
-	return t.Exec("store finding "+f.Proto.GetId(), putFinding,
-		f.Proto.GetId(), nanos(f.Proto.GetLastSeen().AsTime()), raw, f.Weight)
+func (t *Tx) PutFinding(f *store.Finding) error { return t.PutFindings([]*store.Finding{f}) }
+
+// PutFindings implements store.Bulk.
+func (t *Tx) PutFindings(all []*store.Finding) error {
+	_, err := put(t, "findings", "findings", findingColumns, replaceFinding, all, func(f *store.Finding) ([]any, error) {
+		raw, err := Marshal(f.Proto)
+		if err != nil {
+			return nil, fmt.Errorf("write finding %s: %w", f.Proto.GetId(), err)
+		}
+		return []any{f.Proto.GetId(), nanos(f.Proto.GetLastSeen().AsTime()), raw, f.Weight}, nil
+	})
+	return err
 }
 
 func scanFinding(scan func(...any) error) (*store.Finding, error) {

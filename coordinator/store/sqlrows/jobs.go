@@ -21,16 +21,11 @@ var insertJob = "INSERT INTO jobs (" + jobColumns + ", waits) VALUES (" + parame
 
 // PutJob implements store.Tx.
 func (t *Tx) PutJob(j store.Job) error {
-	recipe, template, err := t.writeRecipe(j.Recipe)
+	values, err := t.jobRow(j)
 	if err != nil {
-		return fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
+		return err
 	}
 	what := "store a waiting job of campaign " + j.Campaign
-	waits := 1
-	if j.NotBefore.IsZero() {
-		waits = 0
-	}
-	values := []any{j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, template, j.Needs, waits}
 	n, err := t.change(what, insertJob, values...)
 	if err != nil {
 		return err
@@ -42,14 +37,49 @@ func (t *Tx) PutJob(j store.Job) error {
 	return t.Exec(what, updateJob, append(values[2:], values[:2]...)...)
 }
 
+// AddJobs implements store.Bulk.
+func (t *Tx) AddJobs(all []store.Job) error {
+	const onlyNew = " ON CONFLICT (campaign, idx) DO NOTHING"
+	if err := insert(t, "waiting jobs", "jobs", jobColumns+", waits", onlyNew, all, t.jobRow); err != nil {
+		return err
+	}
+	for _, j := range all {
+		t.addQueued(j.Campaign, queued{jobs: 1})
+	}
+	return nil
+}
+
+func (t *Tx) jobRow(j store.Job) ([]any, error) {
+	recipe, template, err := t.writeRecipe(j.Recipe)
+	if err != nil {
+		return nil, fmt.Errorf("write a waiting job of campaign %s: %w", j.Campaign, err)
+	}
+	waits := 1
+	if j.NotBefore.IsZero() {
+		waits = 0
+	}
+	return []any{j.Campaign, int64(j.Index), j.Failures, j.Lost, nanos(j.NotBefore), recipe, template, j.Needs, waits}, nil
+}
+
+// DeleteJobs implements store.Bulk.
+func (t *Tx) DeleteJobs(campaign string, indices []uint64) error {
+	for list, args := range lists(indices) {
+		for i, index := range args {
+			args[i] = int64(index.(uint64)) //nolint:forcetypeassert // lists returns what it was given
+		}
+		n, err := t.change("delete waiting jobs of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx IN ("+list+")",
+			append([]any{campaign}, args...)...)
+		if err != nil {
+			return err
+		}
+		t.addQueued(campaign, queued{jobs: -n})
+	}
+	return nil
+}
+
 // DeleteJob implements store.Tx.
 func (t *Tx) DeleteJob(campaign string, index uint64) error {
-	n, err := t.change("delete a waiting job of campaign "+campaign, "DELETE FROM jobs WHERE campaign = ? AND idx = ?", campaign,
-		int64(index))
-	if n > 0 {
-		t.addQueued(campaign, queued{jobs: -1})
-	}
-	return err
+	return t.DeleteJobs(campaign, []uint64{index})
 }
 
 func scanJob(scan func(...any) error) (partial[*store.Job], error) {

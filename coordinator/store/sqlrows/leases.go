@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"misstep/coordinator/store"
@@ -59,6 +60,26 @@ func (t *Tx) AddLeases(all []*store.Lease) error {
 	}
 	for _, l := range all {
 		t.addQueued(l.Job.Campaign, queued{leases: 1})
+	}
+	return nil
+}
+
+// RenewLeases implements store.Bulk. Both databases name the columns of VALUES like this.
+func (t *Tx) RenewLeases(all []*store.Lease) error {
+	const one = "(CAST(? AS TEXT), CAST(? AS BIGINT))"
+	for chunk := range chunks(all) {
+		args := make([]any, 0, 2*len(chunk))
+		for _, l := range chunk {
+			args = append(args, l.ID, nanos(l.Deadline))
+		}
+		n, err := t.change("renew leases", "UPDATE leases SET deadline = v.column2 FROM (VALUES "+one+
+			strings.Repeat(","+one, len(chunk)-1)+") AS v WHERE leases.id = v.column1", args...)
+		if err != nil {
+			return err
+		}
+		if int(n) < len(chunk) {
+			return fmt.Errorf("renew leases: %d of %d: %w", len(chunk)-int(n), len(chunk), store.ErrNotFound)
+		}
 	}
 	return nil
 }

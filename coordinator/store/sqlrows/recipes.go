@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	misstepv1 "misstep/proto/misstep/v1"
 )
@@ -14,25 +13,21 @@ import (
 // The recipes of a campaign's combination differ in the seed and in what is drawn from it. The rest, their template, has a row of
 // its own, under a part of its digest: what was run is kept word for word, whatever a later version would make of the campaign.
 
-// ownFields are the fields of a recipe that are not in its template.
-var ownFields = map[protoreflect.Name]bool{"seed": true, "perturbation": true}
-
-// splitRecipe returns a recipe's template and what is its own. Both share their messages with it.
+// splitRecipe returns a recipe's template and what is its own: its seed, and what was drawn from it. Both share their messages with
+// it.
 func splitRecipe(r *misstepv1.Recipe) (template, own *misstepv1.Recipe) {
-	template, own = &misstepv1.Recipe{}, &misstepv1.Recipe{Seed: r.GetSeed(), Perturbation: r.GetPerturbation()}
-	share(template, r)
-	return template, own
+	return share(r), &misstepv1.Recipe{Seed: r.GetSeed(), Perturbation: r.GetPerturbation()}
 }
 
-// share sets the fields of a template in a recipe, which shares its messages.
-func share(recipe, of *misstepv1.Recipe) {
-	into := recipe.ProtoReflect()
-	of.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if !ownFields[f.Name()] {
-			into.Set(f, v)
-		}
-		return true
-	})
+// share returns a recipe with the fields of another one that its template has, and with the same messages. Each lease that is read
+// and each that is written has one made, so it is made by hand, not by reflection.
+func share(of *misstepv1.Recipe) *misstepv1.Recipe {
+	return &misstepv1.Recipe{
+		Jdk: of.GetJdk(), Workload: of.GetWorkload(), JvmFlags: of.GetJvmFlags(), Instrumentation: of.GetInstrumentation(),
+		Sampling: of.GetSampling(), Checks: of.GetChecks(), Limits: of.GetLimits(), AgentDigest: of.GetAgentDigest(),
+		FlagSet: of.GetFlagSet(), Executor: of.GetExecutor(), Evidence: of.GetEvidence(), Profiler: of.GetProfiler(),
+		FailureFindings: of.GetFailureFindings(),
+	}
 }
 
 // writeRecipe returns what the columns recipe and template hold of a recipe, nil and 0 for none. It stores the template unless it
@@ -107,10 +102,8 @@ func whole[T any](t *Tx, rows []partial[T], err error) ([]T, error) {
 			if err != nil {
 				return nil, err
 			}
-			r := &misstepv1.Recipe{}
-			if t.update {
-				share(r, template)
-			} else {
+			r := share(template)
+			if !t.update {
 				r = proto.CloneOf(template)
 			}
 			r.Seed, r.Perturbation = (*p.recipe).GetSeed(), (*p.recipe).GetPerturbation()

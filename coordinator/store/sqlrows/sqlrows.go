@@ -171,7 +171,7 @@ var listSizes = []int{1, 2, 8, 32, 128, 512, 2048}
 
 // lists returns values cut into lists, and for each a list of parameters, as IN (…) has it. The last value is repeated up to a
 // usual number, which is harmless in a list.
-func lists(values []string) func(yield func(parameters string, args []any) bool) {
+func lists[T any](values []T) func(yield func(parameters string, args []any) bool) {
 	return func(yield func(string, []any) bool) {
 		most := listSizes[len(listSizes)-1]
 		for len(values) > 0 {

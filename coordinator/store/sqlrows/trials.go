@@ -39,16 +39,20 @@ func (t *Tx) addTrials(columns string, all []*store.Trial, row func(counted) ([]
 	if err != nil {
 		return err
 	}
+	var shown [][]any
 	for i, trial := range results {
 		for _, f := range trial.FindingIDs {
-			const add = "INSERT INTO shown (finding, trial) VALUES (?,?) ON CONFLICT DO NOTHING"
-			if err := t.Exec("store a hit of finding "+f, add, f, ids[i]); err != nil {
-				return err
-			}
+			shown = append(shown, []any{f, ids[i]})
 		}
+	}
+	if _, err := put(t, "hits of findings", "shown", "finding, trial", " ON CONFLICT DO NOTHING", shown, asItIs); err != nil {
+		return err
 	}
 	return t.count(results, ids)
 }
+
+// asItIs is the row of a list of values.
+func asItIs(values []any) ([]any, error) { return values, nil }
 
 func (t *Tx) trialRow(trial counted) ([]any, error) {
 	recipe, template, err1 := t.writeRecipe(trial.Recipe)

@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/coordinator/store"
+	misstepv1 "misstep/proto/misstep/v1"
 )
 
 var queuedCampaigns = []string{"C1", "C2", "R1"}
@@ -93,5 +95,70 @@ func queued(t *testing.T, s store.Store) {
 		require.NoError(t, b.DeleteLeases(append(ids[:250], "none")))
 		recounted(t, tx, "without most of them")
 	})
+	update(t, s, func(tx store.Tx) {
+		if b, ok := tx.(store.Bulk); ok {
+			bulk(t, tx, b)
+		}
+	})
 	view(t, s, func(tx store.Tx) { recounted(t, tx, "in the end") })
+}
+
+// bulk writes many jobs, renewals and findings at once, among which are as many as no statement takes.
+func bulk(t *testing.T, tx store.Tx, b store.Bulk) {
+	t.Helper()
+	const n = 700
+	var jobs []store.Job
+	var indices []uint64
+	for i := range uint64(n) {
+		jobs = append(jobs, store.Job{
+			Campaign: queuedCampaigns[0], Index: 1000 + i, NotBefore: t0.UTC(), Lost: uint32(i % 3), Needs: "vm",
+		})
+		indices = append(indices, 1000+i)
+	}
+	require.NoError(t, b.AddJobs(jobs))
+	recounted(t, tx, "after many jobs")
+	all, err := tx.Jobs(queuedCampaigns[0])
+	require.NoError(t, err)
+	assert.Equal(t, jobs[n-1], all[len(all)-1])
+	require.NoError(t, b.DeleteJobs(queuedCampaigns[0], append(indices[1:], 1<<40)))
+	recounted(t, tx, "without most of the jobs")
+	all, err = tx.Jobs(queuedCampaigns[0])
+	require.NoError(t, err)
+	assert.Equal(t, jobs[0], all[len(all)-1])
+
+	held, err := tx.Leases(store.LeaseFilter{Runner: "r"})
+	require.NoError(t, err)
+	require.NotEmpty(t, held)
+	for i, l := range held {
+		l.Deadline = t0.UTC().Add(time.Duration(i) * time.Second)
+	}
+	require.NoError(t, b.RenewLeases(held))
+	again, err := tx.Leases(store.LeaseFilter{Runner: "r"})
+	require.NoError(t, err)
+	require.Len(t, again, len(held))
+	for i, l := range held {
+		assert.Equal(t, []any{l.ID, l.Job.Index, l.Granted, l.Deadline}, []any{
+			again[i].ID, again[i].Job.Index, again[i].Granted, again[i].Deadline,
+		})
+	}
+	recounted(t, tx, "after renewals")
+	gone := *held[0]
+	gone.ID = "gone"
+	require.ErrorIs(t, b.RenewLeases([]*store.Lease{&gone}), store.ErrNotFound)
+
+	var findings []*store.Finding
+	for i := range 3 {
+		findings = append(findings, &store.Finding{Weight: i, Proto: &misstepv1.Finding{
+			Id: fmt.Sprint("Fbulk", i), LastSeen: timestamppb.New(t0), Title: "first",
+		}})
+	}
+	require.NoError(t, b.PutFindings(findings[:2]))
+	findings[1].Proto.Title = "second"
+	require.NoError(t, b.PutFindings(findings[1:]))
+	for i, title := range []string{"first", "second", "first"} {
+		f, err := tx.Finding(fmt.Sprint("Fbulk", i))
+		require.NoError(t, err)
+		assert.Equal(t, title, f.Proto.GetTitle())
+		assert.Equal(t, i, f.Weight)
+	}
 }

@@ -173,16 +173,45 @@ func (s *Server) Run() error {
 
 // Kill ends every process of the server with SIGKILL. What it wrote to the disk's cache stays.
 func (s *Server) Kill() {
-	pid := s.process.Process.Pid
-	_ = syscall.Kill(pid, syscall.SIGSTOP) // it starts no more
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	_ = s.process.Process.Signal(syscall.SIGSTOP) // it starts no more
+	children := s.children()
 	s.end(syscall.SIGKILL)
-	for child := range strings.FieldsSeq(string(text)) {
-		pid, err := strconv.Atoi(child)
+	for _, pid := range children {
+		var err error
 		// The memory that they share is in use until the last of them has ended, even if nobody has waited for it.
 		for deadline := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 			err = syscall.Kill(pid, syscall.SIGKILL)
 		}
+	}
+}
+
+// children are the server's processes below its first one.
+func (s *Server) children() (all []int) {
+	pid := s.process.Process.Pid
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for child := range strings.FieldsSeq(string(text)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// Pause stops every process of the server until Resume: connections stay, and nothing is answered.
+func (s *Server) Pause() error {
+	if err := s.process.Process.Signal(syscall.SIGSTOP); err != nil { // first, so that it starts no more
+		return fmt.Errorf("stop PostgreSQL: %w", err)
+	}
+	for _, pid := range s.children() {
+		_ = syscall.Kill(pid, syscall.SIGSTOP) // it may have ended
+	}
+	return nil
+}
+
+// Resume lets a server that was stopped go on.
+func (s *Server) Resume() {
+	for _, pid := range append(s.children(), s.process.Process.Pid) {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
 	}
 }
 

@@ -12,5 +12,6 @@ func Shallow[M proto.Message](m M) M {
 		c.Set(f, v)
 		return true
 	})
+	c.SetUnknown(m.ProtoReflect().GetUnknown())
 	return c.Interface().(M) //nolint:forcetypeassert // New returns the same type
 }

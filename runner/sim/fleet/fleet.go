@@ -1,5 +1,5 @@
-// Package fleet simulates many runners that call a coordinator over real connections: each has one slot, runs no JVM, and reports
-// the result of the trial that it was leased with its next call.
+// Package fleet simulates many runners that call a coordinator over real connections: each runs no JVM, and reports
+// the results of the trials that it was leased with its next call.
 package fleet
 
 import (
@@ -33,6 +33,10 @@ type Config struct {
 	Seed uint64
 	// Pause is the time between an answer and the next call of a runner, the duration of its trial.
 	Pause time.Duration
+	// Outcome returns what a trial gives; nil gives clean ones with the same counts for each check, and few with a mismatch.
+	Outcome func(*misstepv1.Recipe, *rand.Rand) *misstepv1.Outcome
+	// Slots of each runner; 0 is one.
+	Slots uint32
 	// Traced runners report a span of each trial, as those that export traces do.
 	Traced bool
 }
@@ -43,7 +47,7 @@ type Fleet struct {
 	Latencies Latencies
 	// Connected runners have had a first answer.
 	Connected atomic.Int64
-	// Results that a coordinator acknowledged; each call reports at most one.
+	// Results that a coordinator acknowledged; each call reports at most one for each slot.
 	Results atomic.Uint64
 	// Idle answers had no lease.
 	Idle atomic.Uint64
@@ -91,7 +95,11 @@ func (c Config) credentials(id string) (credentials.TransportCredentials, error)
 
 // run is the life of one runner.
 func (f *Fleet) run(ctx context.Context, client misstepv1.LeaseServiceClient, id string, c Config, random *rand.Rand) {
-	request := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: id, Host: "sim", Slots: 1}, FreeSlots: 1}
+	slots, make := max(1, c.Slots), outcome
+	if c.Outcome != nil {
+		make = c.Outcome
+	}
+	request := &misstepv1.SynchronizeRequest{Runner: &misstepv1.Runner{Id: id, Host: "sim", Slots: slots}, FreeSlots: slots}
 	for first := true; ctx.Err() == nil; {
 		begin := time.Now()
 		response, err := client.Synchronize(ctx, request, grpc.WaitForReady(true))
@@ -110,7 +118,7 @@ func (f *Fleet) run(ctx context.Context, client misstepv1.LeaseServiceClient, id
 		}
 		request.Held = nil
 		for _, lease := range response.GetDesired() {
-			o := outcome(lease.GetRecipe(), random)
+			o := make(lease.GetRecipe(), random)
 			if c.Traced {
 				o.TraceParent = fmt.Sprintf("00-%016x%016x-%016x-01", random.Uint64()|1, random.Uint64(), random.Uint64()|1)
 			}
