@@ -2,7 +2,6 @@ package triage
 
 import (
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
@@ -106,7 +105,7 @@ func (e example) shorten(width int) *misstepv1.Mismatch {
 	if len(left)+len(right) == 0 {
 		return m
 	}
-	short := withoutFrames(m)
+	short := proto.CloneOf(bare(m))
 	// The frames that agree from the bottom are as many as before, less those left out.
 	boundary := len(m.GetReference().GetFrames()) - int(m.GetDivergence())
 	for _, g := range left {
@@ -122,29 +121,6 @@ func (e example) shorten(width int) *misstepv1.Mismatch {
 
 // gap is a range of frames, as indices from the top.
 type gap struct{ begin, end int }
-
-// withoutFrames copies a mismatch but for the frames of its traces, which may be most of it.
-func withoutFrames(m *misstepv1.Mismatch) *misstepv1.Mismatch {
-	shallow := &misstepv1.Mismatch{}
-	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		shallow.ProtoReflect().Set(field, value)
-		return true
-	})
-	for _, trace := range []**misstepv1.Trace{&shallow.Reference, &shallow.Suspect} {
-		if *trace == nil {
-			continue
-		}
-		bare := &misstepv1.Trace{}
-		(*trace).ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-			if field.Name() != "frames" {
-				bare.ProtoReflect().Set(field, value)
-			}
-			return true
-		})
-		*trace = bare
-	}
-	return proto.CloneOf(shallow)
-}
 
 // leaveOut gives a trace without frames those frames, but for the gaps. The frames are shared.
 func leaveOut(t *misstepv1.Trace, frames []*misstepv1.Frame, gaps []gap) {

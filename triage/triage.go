@@ -143,12 +143,18 @@ func Slim(o *misstepv1.Outcome, hits []Hit) *misstepv1.Outcome {
 	o.Mismatches = slices.Clone(o.GetMismatches())
 	for i, m := range o.GetMismatches() {
 		if !keep[i] {
-			m = misstepv1.Shallow(m)
-			m.Stack, m.Reference, m.Suspect = nil, withoutFrames(m.GetReference()), withoutFrames(m.GetSuspect())
-			o.Mismatches[i] = m
+			o.Mismatches[i] = bare(m)
+			o.Mismatches[i].Stack = nil
 		}
 	}
 	return o
+}
+
+// bare copies a mismatch but for the frames of its traces, which may be most of it; the copy shares the messages in it.
+func bare(m *misstepv1.Mismatch) *misstepv1.Mismatch {
+	m = misstepv1.Shallow(m)
+	m.Reference, m.Suspect = withoutFrames(m.GetReference()), withoutFrames(m.GetSuspect())
+	return m
 }
 
 func withoutFrames(t *misstepv1.Trace) *misstepv1.Trace {
