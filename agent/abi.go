@@ -24,6 +24,9 @@ const (
 	statusSecondOffset    = 88
 	statusTracedOffset    = 96
 	statusGuessedOffset   = 104
+	statusVirtualOffset   = 112
+	statusVirtualJudged   = 120
+	statusVirtualCut      = 128
 	statusHeader          = 256
 	checkCount            = recipe.StatusSlots
 	checkName             = 32

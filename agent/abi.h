@@ -26,6 +26,15 @@
 #define MISSTEP_SHADOW_POINT 40
 // u64 address of the buffer itself
 #define MISSTEP_SHADOW_SELF 48
+// A platform thread's: the virtual thread that VirtualThread.mount has put onto it, until VirtualThread.unmount. i64
+// address of its buffer, or NONE, UNCALLED (it has called nothing yet, and has no buffer), UNKNOWN (it gets none). u64
+// top of the carrier's own buffer at the mount: entries from there on are of code that runs as the carrier meanwhile
+// (VirtualThread.switchToCarrierThread).
+#define MISSTEP_SHADOW_MOUNTED 56
+#define MISSTEP_SHADOW_MARK 64
+#define MISSTEP_SHADOW_NONE 0
+#define MISSTEP_SHADOW_UNCALLED 1
+#define MISSTEP_SHADOW_UNKNOWN -1
 #define MISSTEP_SHADOW_HEADER 128
 #define MISSTEP_SHADOW_ENTRY 8
 
@@ -60,6 +69,11 @@
 #define MISSTEP_STATUS_TRACED_OFFSET 96
 // u64 walks from callers that were guessed
 #define MISSTEP_STATUS_GUESSED_OFFSET 104
+// u64 samples of asgct-shadow while a virtual thread was mounted, those of them that were not void, and those whose
+// walk was cut off
+#define MISSTEP_STATUS_VIRTUAL_OFFSET 112
+#define MISSTEP_STATUS_VIRTUAL_JUDGED_OFFSET 120
+#define MISSTEP_STATUS_VIRTUAL_CUT_OFFSET 128
 #define MISSTEP_STATUS_HEADER 256
 
 // One check, of MISSTEP_CHECK_COUNT (native/src/checks.gen.h): name, counters, then named counters (an empty name ends

@@ -16,10 +16,13 @@ var proofs = map[string]struct{ fires, fault string }{
 	"inline-imprecision":   {"CompareTest.InlineImprecisionSwapsTheTop", "CompareTest.InlineImprecisionOnlyWithinThatCode"},
 	"top-frame-missing":    {"CompareTest.TopFrameMissing", "CompareTest.TopFrameMissingIsOnePhysicalFrame"},
 	"virtual-thread":       {"CompareTest.CarrierBelowAVirtualThread", "CompareTest.CarrierBelowAVirtualThreadHidesNoFault"},
-	"depth-limit":          {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitHidesNoLostBottom"},
-	"null-method-id":       {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdHidesNoFaultElsewhere"},
-	"retransformed":        {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedIdsHideNoFault"},
-	"retried":              {"CompareTest.ASecondWalkThatIsEqualIsRetried", "CompareTest.RetriedHidesNoLostFrame"},
+	"virtual-thread-switch": {
+		"CompareTest.VirtualThreadSwitchHasTheCarriersFrames", "CompareTest.VirtualThreadSwitchHidesNoFault",
+	},
+	"depth-limit":    {"CompareTest.DepthLimitComparesWhatIsThere", "CompareTest.DepthLimitHidesNoLostBottom"},
+	"null-method-id": {"CompareTest.NullMethodIdIsTolerated", "CompareTest.NullMethodIdHidesNoFaultElsewhere"},
+	"retransformed":  {"CompareTest.RetransformedMethodsMayRunWithoutShadow", "CompareTest.RetransformedIdsHideNoFault"},
+	"retried":        {"CompareTest.ASecondWalkThatIsEqualIsRetried", "CompareTest.RetriedHidesNoLostFrame"},
 	"deopt-upcall": {
 		"CompareTest.MinusNineInAnUpcallOfADeoptimisation", "CompareTest.MinusNineWithoutADeoptimisationIsWrong",
 	},

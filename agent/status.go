@@ -30,6 +30,9 @@ type Status struct {
 	Seconds, Traced uint64
 	// Guessed counts walks from words of the stack that might be return addresses (stack scanning); nothing judges them.
 	Guessed uint64
+	// Virtual counts the samples of asgct-shadow while a virtual thread was mounted, VirtualJudged those of them that were not
+	// void, VirtualCut those that lack their bottom.
+	Virtual, VirtualJudged, VirtualCut uint64
 	// HeartbeatNanos is CLOCK_MONOTONIC at the sampler's last round.
 	HeartbeatNanos uint64
 	// Started means that checks ran; Ended that the VM shut down in order with everything judged: only then do the verdicts add up
@@ -156,6 +159,9 @@ func ParseStatus(data []byte) (Status, error) {
 		Seconds:        u64(statusSecondOffset),
 		Traced:         u64(statusTracedOffset),
 		Guessed:        u64(statusGuessedOffset),
+		Virtual:        u64(statusVirtualOffset),
+		VirtualJudged:  u64(statusVirtualJudged),
+		VirtualCut:     u64(statusVirtualCut),
 		HeartbeatNanos: u64(statusHeartbeatOffset),
 		Started:        flags&statusFlagStarted != 0,
 		Ended:          flags&statusFlagEnded != 0,

@@ -130,6 +130,7 @@ func TestLabel(t *testing.T) {
 
 		{mismatch("gst-asgct", "missing", "continuation"), jdk21, "MISSTEP-virtual-thread-thaw"},
 		{mismatch("gst-asgct", "truncated", "continuation"), jdk25, "MISSTEP-virtual-thread-thaw"},
+		{mismatch("asgct-shadow", "truncated", "continuation"), jdk25, "MISSTEP-virtual-thread-thaw"},
 		{mismatch("gst-asgct", "missing", "continuation"), jdk17, ""},
 		{mismatch("shadow-gst", "missing", "continuation"), jdk21, ""},
 

@@ -146,12 +146,12 @@ var ofAgent = []Check{
 		Suspect: WalkerAsgct, Trusted: ShadowStack, At: "signal", Expected: asynchronous,
 		Rules: []string{
 			"constructor-prologue", "push-pop-window", "inline-imprecision", "top-frame-missing", "virtual-thread",
-			"null-method-id", "retransformed", "deopt-upcall",
+			"virtual-thread-switch", "null-method-id", "retransformed", "deopt-upcall",
 		},
 		Kinds: []string{"truncated", "missing", "extra", "foreign", "wrong-method", "wrong-bci", "code"},
 		Reasons: []string{
 			"lost", "thread-end", "exit", "walker-busy", "depth", "unknown-method", "unknown-code", "virtual-thread",
-			"send-failed", "overrun", "events-late", "other-handler",
+			"virtual-thread-switch", "send-failed", "overrun", "events-late", "other-handler",
 		},
 	},
 	{

@@ -95,9 +95,14 @@ var rules = []Word{
 	},
 	{
 		"virtual-thread",
-		"AsyncGetCallTrace continues through Continuation.enterSpecial into the carrier; in samples the carrier's own frames " +
-			"agree, and those above are judged by edges only",
+		"AsyncGetCallTrace continues through Continuation.enterSpecial into the carrier; in samples of a virtual thread without " +
+			"a shadow, and in brackets, the carrier's own frames agree, and those above are judged by edges only",
 		"JDK 21, JEP 444",
+	},
+	{
+		"virtual-thread-switch",
+		"a virtual thread is about to get frames on its carrier's stack, or has none there any more: the carrier's agree",
+		"HotSpot continuationFreezeThaw.cpp; VirtualThread.runContinuation",
 	},
 	{"depth-limit", "a walk was cut off at its depth limit, and the frames that it has are equal", "AsyncGetCallTrace's contract"},
 	{
@@ -142,6 +147,11 @@ var reasons = []Word{
 		"virtual-thread",
 		"a virtual thread may be mounted, or runs on behalf of its carrier: it is not known which shadow stack has which frames",
 		"JEP 444",
+	},
+	{
+		"virtual-thread-switch",
+		"a virtual thread is being mounted or unmounted by instrumented code, which is on its shadow or on its carrier's",
+		"VirtualThread.mount and unmount",
 	},
 	{"gst-error", "GetStackTrace failed or returned no frames", "JVMTI GetStackTrace"},
 	{"overdue", "a thread stayed in the agent for more than five seconds; the watchdog outside decides", "the option liveness"},

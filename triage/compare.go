@@ -139,6 +139,18 @@ func frozen(ref, sus stack) bool {
 	return true
 }
 
+// openSeam reports whether a walk goes on into the carrier from another frame than the first one of a continuation: those in
+// between are frozen in the heap.
+func openSeam(sus stack) bool {
+	for i := 1; i < len(sus); i++ {
+		if seam := sus[i].raw(); seam.GetClassName() == continuationClass && seam.GetMethod() == "enterSpecial" {
+			above := sus[i-1].raw()
+			return above.GetClassName() != continuationClass || above.GetMethod() != "enter"
+		}
+	}
+	return false
+}
+
 // bottomLost reports whether a walk has all but the very last frame of a complete reference.
 func bottomLost(ref, sus stack) bool {
 	const minFrames = 3 // in a shorter stack the place above the last frame is as likely to blame

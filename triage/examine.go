@@ -81,6 +81,7 @@ func (f *Facts) examineDifference(m *misstepv1.Mismatch) {
 	f.SameBottom = len(ref) > 0 && len(sus) > 0 && ref.fromBottom(0).same(sus.fromBottom(0))
 	f.BottomLost = bottomLost(ref, sus)
 	f.Frozen = frozen(ref, sus)
+	f.OpenSeam = openSeam(sus)
 	f.PartsAtContinuation = sus.fromBottom(f.Divergence).continuation()
 	u := f.Divergence
 	f.NearTop = u >= len(ref)-2

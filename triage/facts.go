@@ -87,6 +87,7 @@ type Facts struct {
 	ConstructsThrowable bool   `fact:"bottom constructs a throwable"`
 	ThrownByVM          bool   `fact:"bottom constructs what the VM throws"`
 	DeoptimisedCaller   string `fact:"deoptimised caller"`
+	OpenSeam            bool   `fact:"suspect enters the carrier above the bottom of the virtual thread"`
 	BottomContinuation  bool   `fact:"bottom is of a continuation"`
 	PartsAtContinuation bool   `fact:"suspect is in a continuation where the stacks part"`
 	CallerWithoutIndex  bool   `fact:"edge's caller has no bytecode index"`

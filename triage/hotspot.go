@@ -48,10 +48,12 @@ func (f *frame) loadsForVM() bool {
 		f.GetDescriptor_() == "" && strings.HasSuffix(f.GetClassName(), "ClassLoader")
 }
 
+const continuationClass = "jdk.internal.vm.Continuation"
+
 // continuation reports whether the frame belongs to the transition between a virtual thread and its carrier.
 func (f *frame) continuation() bool {
 	switch f.raw().GetClassName() {
-	case "jdk.internal.vm.Continuation", "jdk.internal.vm.ThreadContainers",
+	case continuationClass, "jdk.internal.vm.ThreadContainers",
 		"java.lang.VirtualThread", "java.lang.BaseVirtualThread":
 		return true
 	}

@@ -85,6 +85,13 @@ var indicesInSignal = []rule{{
 // bugs are distinguished by the last frame of the walk, and by where the signal hit.
 var sampleCuts = []rule{
 	{
+		name:  "cut-in-virtual-thread",
+		doc:   "The walk goes on into the carrier before it has the virtual thread's bottom, which is frozen in the heap.",
+		kinds: []string{truncated, missing},
+		when:  func(f *Facts) bool { return f.OpenSeam },
+		then:  fixedPlace("", signature.Continuation, virtualThreadWords),
+	},
+	{
 		name: "cut-at-upcall",
 		doc: "The VM itself called the last method. A walk of one frame, from where that is not set up, may have met the " +
 			"entry frame by chance.",

@@ -152,6 +152,13 @@ void LinkShadow(JNIEnv* env, jthread thread) {
   }
   if (jclass virtual_class = Cleared(env, env->FindClass("java/lang/VirtualThread")); virtual_class != nullptr) {
     agent->virtual_thread_class = static_cast<jclass>(env->NewGlobalRef(virtual_class));
+    if (Cleared(env, env->GetStaticFieldID(virtual_class, "misstepMounts", "Z")) != nullptr) {
+      agent->thread_class = static_cast<jclass>(env->NewGlobalRef(thread_class));
+      agent->current_carrier =
+          Cleared(env, env->GetStaticMethodID(thread_class, "currentCarrierThread", "()Ljava/lang/Thread;"));
+    } else {
+      Log("virtual threads are not compared in samples: this JDK's java.lang.VirtualThread mounts in another way");
+    }
     env->DeleteLocalRef(virtual_class);
   }
   // Each native is called once here, so that it is linked before any class is instrumented: the JVM looks natives up in

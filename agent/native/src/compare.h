@@ -53,10 +53,12 @@ struct Sample {
   std::vector<NmethodRef> at_pc;  // compiled code that contains pc
   bool deoptimises = false;       // at code -9: the stack holds a return address into the code that deoptimises
   bool deeper = false;            // the shadow stack is deeper than the buffers, and missing here
-  bool carrier = false;           // virtual threads were seen on it: one may be mounted though the walk shows none
-  uint64_t root = 0;              // the thread's bottom method according to an earlier matching walk, 0 = unknown
-  bool known_bottom = true;       // asgct's bottom method was the bottom of a matching walk, or none has matched yet
-  bool all_described = false;     // events have described every method there is
+  bool carrier = false;           // a virtual thread may be mounted though neither shadow nor walk show one
+  Mounted mounted = Mounted::kNone;
+  size_t mount_at = 0;         // with a virtual thread: where its entries begin on the shadow, between its carrier's
+  uint64_t root = 0;           // the thread's bottom method according to an earlier matching walk, 0 = unknown
+  bool known_bottom = true;    // asgct's bottom method was the bottom of a matching walk, or none has matched yet
+  bool all_described = false;  // events have described every method there is
 };
 
 // The index of the lowest Continuation.enterSpecial: below it are the carrier's frames, above it those of the virtual

@@ -50,6 +50,8 @@ size_t LostBelow(const Sample& s, const Stack& stack, const CodeLookup& code) {
 }
 
 constexpr std::string_view kVirtualThreadClass = "java/lang/VirtualThread";
+constexpr std::string_view kContinuationClass = "jdk/internal/vm/Continuation";
+constexpr uint64_t kNoMethod = UINT64_MAX;  // a bottom that no walk has
 
 // Whether a thread may run as its carrier here: a method of VirtualThread's own, which mounts, unmounts and switches
 // (VirtualThread.switchToCarrierThread), is among these frames, or one of which nothing is known.
@@ -59,17 +61,33 @@ bool MaySwitch(std::span<const Frame> above_seam) {
   });
 }
 
-// A walk through a mounted virtual thread: the shadow is the carrier's, whose own frames are below the seam, all of
-// them at calls. The virtual thread's frames are on another shadow, but for what runs above the seam as the carrier.
+// Whether a frame is the carrier's that mounts a virtual thread, runs it and unmounts it.
+bool RunsContinuation(const Frame& f) {
+  return f.info != nullptr && f.info->class_name == kVirtualThreadClass && f.info->name == "runContinuation";
+}
+
+// What is wrong with the frames below the seam, which are the carrier's, all of them at calls.
+std::optional<Verdict> FaultBelow(std::span<const Frame> asgct, size_t seam, std::span<const uint32_t> shadow) {
+  const std::span<const Frame> own = asgct.subspan(seam + 1);
+  if (Unknown(own)) return Verdict::Void(Reason::kUnknownMethod);
+  if (own.empty() || Mounts(own.back()))
+    return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(shadow.size()));
+  const Stack stack = BottomFirst(own);
+  const bool all =
+      Align(stack, &asgct[seam], shadow, [&](size_t at, const Tolerances&) { return at == shadow.size(); });
+  if (all) return std::nullopt;
+  return ClassifyShadow(shadow, stack);
+}
+
+// A walk through a mounted virtual thread whose shadow is not known: the shadow is the carrier's. The virtual thread's
+// frames are on another one, but for what runs above the seam as the carrier.
 Verdict CompareCarrier(const Sample& s, size_t seam) {
   const std::span<const Frame> own = s.asgct.subspan(seam + 1);
   if (Unknown(own)) return Verdict::Void(Reason::kUnknownMethod);
   if (own.empty() || Mounts(own.back()))
     return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(s.shadow.size()));
   // A continuation that is no virtual thread's pushes onto the shadow of whichever thread runs it.
-  const bool mounted = std::any_of(own.begin(), own.end(), [](const Frame& f) {
-    return f.info != nullptr && f.info->class_name == kVirtualThreadClass && f.info->name == "runContinuation";
-  });
+  const bool mounted = std::any_of(own.begin(), own.end(), RunsContinuation);
   if (!mounted) return Verdict::Void(Reason::kVirtualThread);
   const Stack stack = BottomFirst(own);
   bool all = false;
@@ -81,6 +99,95 @@ Verdict CompareCarrier(const Sample& s, size_t seam) {
   if (all && !nothing) return Verdict::Tolerated(Rule::kVirtualThread);
   if (nothing || (some && MaySwitch(s.asgct.first(seam)))) return Verdict::Void(Reason::kVirtualThread);
   return ClassifyShadow(s.shadow, stack);
+}
+
+// Names the difference between a walk and the shadow that is neither it nor explained by a rule.
+Verdict ClassifyWalk(const Sample& s, const Stack& stack, const CodeLookup& code) {
+  const Verdict v = ClassifyShadow(s.shadow, stack);
+  if (v.kind == Kind::kTruncated && v.divergence == s.shadow.size() && s.root != 0 && stack.front().method == s.root) {
+    // Nothing of the shadow is left, but the thread's bottom is there: it is the top that was lost.
+    return Verdict::Mismatch(Kind::kMissing, 0);
+  }
+  if (v.kind != Kind::kTruncated && s.root != 0 && stack.front().method != s.root) {
+    const size_t lost = LostBelow(s, stack, code);
+    if (lost > 0) return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(lost));
+  }
+  return v;
+}
+
+// A walk against one shadow, that of all of its frames.
+Verdict CompareWalk(const Sample& s, const CodeLookup& code) {
+  const Stack stack = BottomFirst(s.asgct);
+  if (const auto tolerances = AlignAll(stack, s.shadow)) return tolerances->AsVerdict();
+  // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
+  if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);
+  // A method that no event has described may be any of the shadow's: nothing can be said.
+  if (Unknown(s.asgct)) return Verdict::Void(Reason::kUnknownMethod);
+  if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
+  if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);
+  return ClassifyWalk(s, stack, code);
+}
+
+// The frames above the seam, which are the virtual thread's. All that were entered are expected: those that a resumed
+// thread has not thawed yet are in the heap, and AsyncGetCallTrace goes on from the return barrier into the carrier
+// (HotSpot: frame::sender and Continuation::fix_continuation_bottom_sender; vframeStreamForte does not walk
+// continuations' chunks). Whole they begin with Continuation.enter.
+Verdict CompareAbove(const Sample& s, size_t seam, const CodeLookup& code) {
+  Sample own = s;
+  own.asgct = s.asgct.first(seam);
+  own.shadow = s.shadow.subspan(s.mount_at);
+  const auto mount_at = static_cast<uint32_t>(s.mount_at);
+  if (own.asgct.empty()) {
+    // None is thawed yet, or all are frozen: the JVM does both in stubs and functions of its own.
+    const bool in_java = s.region == Region::kInterpreter || (s.region == Region::kCompiled && AllJava(s.at_pc));
+    return in_java ? Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(s.shadow.size()))
+                   : Verdict::Tolerated(Rule::kVirtualThreadSwitch);
+  }
+  const MethodInfo* bottom = own.asgct.back().info;
+  if (bottom == nullptr) return Verdict::Void(Reason::kUnknownMethod);
+  const bool whole = bottom->class_name == kContinuationClass && bottom->name == "enter";
+  own.root = whole ? own.asgct.back().method : kNoMethod;
+  own.known_bottom = whole;
+  own.carrier = false;
+  Verdict v = CompareWalk(own, code);
+  const bool agrees = v.outcome == Outcome::kMatch || v.outcome == Outcome::kTolerated;
+  if (agrees && !whole) return Verdict::Mismatch(Kind::kTruncated, mount_at);
+  if (v.outcome == Outcome::kMismatch) v.divergence += mount_at;
+  return v;
+}
+
+// A walk that shows no virtual thread though one is mounted: either it has no frames on the stack at this instant, from
+// VirtualThread.mount to the first one thawed and from the last one frozen to unmount, or the walk has lost the seam.
+Verdict CompareWithoutSeam(const Sample& s, const CodeLookup& code) {
+  if (s.shadow.empty()) return Verdict::Void(Reason::kVirtualThread);
+  const auto below = s.shadow.first(s.mount_at);
+  const auto mounting = std::find_if(s.asgct.begin(), s.asgct.end(), RunsContinuation);
+  if (mounting != s.asgct.end()) {
+    const auto at = static_cast<size_t>(mounting - s.asgct.begin());
+    if (const auto fault = FaultBelow(s.asgct, at, below)) return *fault;
+    // What mounting code calls may be on the virtual thread's shadow.
+    return std::any_of(s.asgct.begin(), mounting, Instrumented) ? Verdict::Void(Reason::kVirtualThreadSwitch)
+                                                                : Verdict::Tolerated(Rule::kVirtualThreadSwitch);
+  }
+  Sample all = s;
+  all.carrier = false;
+  Sample carrier = all;
+  carrier.shadow = below;
+  const bool whole = s.root != 0 && s.asgct.back().method == s.root;
+  // The frame of runContinuation may be the one that is missing on top.
+  if (whole && CompareWalk(carrier, code).outcome != Outcome::kMismatch)
+    return Verdict::Tolerated(Rule::kVirtualThreadSwitch);
+  const Verdict v = CompareWalk(all, code);
+  if (v.outcome == Outcome::kMismatch || v.outcome == Outcome::kVoid) return v;
+  return Verdict::Mismatch(whole ? Kind::kMissing : Kind::kTruncated, static_cast<uint32_t>(s.mount_at));
+}
+
+// A walk of a thread on which a virtual thread is mounted: its shadow stands between two parts of the carrier's.
+Verdict CompareMounted(const Sample& s, const CodeLookup& code) {
+  const auto seam = SeamOf(s.asgct);
+  if (!seam) return CompareWithoutSeam(s, code);
+  if (const auto fault = FaultBelow(s.asgct, *seam, s.shadow.first(s.mount_at))) return *fault;
+  return CompareAbove(s, *seam, code);
 }
 
 }  // namespace
@@ -95,7 +202,7 @@ std::optional<size_t> SeamOf(std::span<const Frame> top_first) {
 
 bool Mounts(const Frame& f) {
   return f.info != nullptr &&
-         (f.info->class_name == "jdk/internal/vm/Continuation" || f.info->class_name.starts_with(kVirtualThreadClass));
+         (f.info->class_name == kContinuationClass || f.info->class_name.starts_with(kVirtualThreadClass));
 }
 
 std::optional<uint32_t> Unknown(std::span<const Frame> top_first) {
@@ -112,27 +219,9 @@ Verdict CompareAsgctShadow(const Sample& s, const CodeLookup& code) {
   if (const auto at = Unknown(s.asgct); at && s.all_described) {
     return Verdict::Mismatch(Kind::kWrongMethod, std::min(*at, static_cast<uint32_t>(s.shadow.size())));
   }
+  if (s.mounted == Mounted::kKnown) return CompareMounted(s, code);
   if (const auto seam = SeamOf(s.asgct)) return CompareCarrier(s, *seam);
-  const Stack stack = BottomFirst(s.asgct);
-  if (const auto tolerances = AlignAll(stack, s.shadow)) {
-    return tolerances->AsVerdict();
-  }
-  // Truncated above the seam, a virtual thread's stack looks like a wrong one of its carrier.
-  if (s.carrier && stack.front().method != s.root) return Verdict::Void(Reason::kVirtualThread);
-  // A method that no event has described may be any of the shadow's: nothing can be said.
-  if (Unknown(s.asgct)) return Verdict::Void(Reason::kUnknownMethod);
-  if (InlineImprecision(s, code)) return Verdict::Tolerated(Rule::kInlineImprecision);
-  if (TopFrameMissing(s, code)) return Verdict::Tolerated(Rule::kTopFrameMissing);
-  const Verdict v = ClassifyShadow(s.shadow, stack);
-  if (v.kind == Kind::kTruncated && v.divergence == s.shadow.size() && s.root != 0 && stack.front().method == s.root) {
-    // Nothing of the shadow is left, but the thread's bottom is there: it is the top that was lost.
-    return Verdict::Mismatch(Kind::kMissing, 0);
-  }
-  if (v.kind != Kind::kTruncated && s.root != 0 && stack.front().method != s.root) {
-    const size_t lost = LostBelow(s, stack, code);
-    if (lost > 0) return Verdict::Mismatch(Kind::kTruncated, static_cast<uint32_t>(lost));
-  }
-  return v;
+  return CompareWalk(s, code);
 }
 
 bool CertainlyOnShadow(const MethodInfo& method, int32_t bci) {

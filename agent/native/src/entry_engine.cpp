@@ -224,7 +224,11 @@ Slot* EntryEngine::SlotOfThisThread(JNIEnv* env, jobject thread) {
 void EntryEngine::Check(JNIEnv* env, uint64_t pc, uint64_t sp) {
   Slot* slot = Threads::Current();
   if (slot == nullptr) {  // a virtual thread on a carrier that has none
-    if (uint64_t* shadow = CurrentShadow(env, nullptr); shadow != nullptr) Arm(shadow, kLater, kLater);
+    uint64_t* shadow = CurrentShadow(env, nullptr);
+    if (shadow == nullptr) return;
+    Slot* carrier = state_.current_carrier != nullptr ? SlotOfCarrier(env, nullptr) : nullptr;
+    if (carrier != nullptr) SetMounted(carrier, shadow);
+    Arm(shadow, kLater, kLater);
     return;
   }
   const PhaseScope phase(slot->status, MISSTEP_PHASE_CHECK);
@@ -278,19 +282,48 @@ void EntryEngine::CheckNow(JNIEnv* env, Slot* slot, const uint64_t* shadow, uint
   if (want_shadow_gst) ShadowGst(env, slot, ids, overflow, gst, sequence);
 }
 
+// The slot of the calling virtual thread's carrier, whose shadow says from then on what is mounted on it. Null as
+// SlotOfThisThread.
+Slot* EntryEngine::SlotOfCarrier(JNIEnv* env, jobject thread) {
+  if (state_.current_carrier == nullptr) return SlotOfThisThread(env, thread);
+  MaySafepoint();
+  jobject carrier = env->CallStaticObjectMethod(state_.thread_class, state_.current_carrier);
+  if (carrier == nullptr) {
+    env->ExceptionClear();
+    return nullptr;
+  }
+  if (env->GetLongField(carrier, state_.shadow_field) == 0) Attach(env, carrier);
+  env->DeleteLocalRef(carrier);
+  return Threads::Current();
+}
+
+// Notes on the carrier's shadow that the calling virtual thread is mounted on it, which VirtualThread.mount did not
+// know or could not say; buffer is null if it gets none.
+void EntryEngine::SetMounted(Slot* slot, const uint64_t* buffer) const {
+  slot->carrier = true;
+  if (state_.current_carrier == nullptr) return;
+  slot->mounts = true;
+  uint64_t* own = slot->shadow;
+  if (own[MISSTEP_SHADOW_MOUNTED / 8] == MISSTEP_SHADOW_NONE)
+    own[MISSTEP_SHADOW_MARK / 8] = own[MISSTEP_SHADOW_TOP / 8];
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  own[MISSTEP_SHADOW_MOUNTED / 8] =
+      buffer != nullptr ? reinterpret_cast<uint64_t>(buffer) : static_cast<uint64_t>(MISSTEP_SHADOW_UNKNOWN);
+}
+
 jlong EntryEngine::Attach(JNIEnv* env, jobject thread) {
   uint64_t* buffer = nullptr;
   if (state_.stage.load(std::memory_order_acquire) != Stage::kEnded) {
     MaySafepoint();
-    Slot* slot = SlotOfThisThread(env, thread);
     const bool is_virtual =
         state_.virtual_thread_class != nullptr && env->IsInstanceOf(thread, state_.virtual_thread_class) == JNI_TRUE;
-    if (slot != nullptr && is_virtual) slot->carrier = true;
+    Slot* slot = is_virtual ? SlotOfCarrier(env, thread) : SlotOfThisThread(env, thread);
     if (slot != nullptr) buffer = is_virtual ? state_.virtual_shadows.Attach(env, thread) : slot->shadow;
     if (is_virtual && slot != nullptr && buffer == nullptr && !logged_no_shadow_.exchange(true)) {
       Log("virtual threads without checks: " + std::to_string(VirtualShadows::kMost) +
           " at a time have a shadow, further ones run unchecked");
     }
+    if (is_virtual && slot != nullptr) SetMounted(slot, buffer);
     const Options& o = state_.options;
     if (buffer != nullptr) {
       const double share = EntryShare(o);

@@ -41,6 +41,8 @@ class EntryEngine final : public Engine {
   void GstAsgct(JNIEnv* env, Slot* slot, std::span<Frame> gst, uint64_t sequence);
   void ShadowGst(JNIEnv* env, Slot* slot, const std::vector<uint32_t>& ids, bool overflow, std::span<Frame> gst,
                  uint64_t sequence);
+  Slot* SlotOfCarrier(JNIEnv* env, jobject thread);
+  void SetMounted(Slot* slot, const uint64_t* buffer) const;
   bool AwaitEnd();
   NmethodRef AwaitDeoptimisedCaller(std::span<const Frame> gst, std::span<const Frame> asgct, const Verdict& verdict,
                                     std::span<const StackWord> words);

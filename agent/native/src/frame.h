@@ -19,6 +19,9 @@ enum class Role : uint8_t {
   kContinuation,  // jdk.internal.vm.Continuation.enterSpecial: between a virtual thread and its carrier
 };
 
+// Whether a virtual thread is mounted on a thread, and whether its shadow is known.
+enum class Mounted : uint8_t { kNone, kKnown, kUnknown };
+
 // A method, immutable once published.
 struct MethodInfo {
   std::string_view class_name;  // internal form, with slashes

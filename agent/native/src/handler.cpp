@@ -16,6 +16,7 @@
 #include "random.h"
 #include "registers.h"
 #include "rules.h"
+#include "shadow_view.h"
 #include "signals.h"
 #include "spot.h"
 #include "state.h"
@@ -55,6 +56,23 @@ Reason Unjudged(const Slot& slot, const ucontext_t& context) {
   return (Blocked(context) & ~slot.blocked) != 0 ? Reason::kOtherHandler : Reason::kUnspecified;
 }
 
+// Copies the thread's shadow, and the trace of its newest entry that has one. Of a carrier with a virtual thread that
+// is one from before the mount: above it the trace says nothing.
+void CopyShadow(const Slot& slot, uint32_t depth, Ticket* t) {
+  const ShadowView view = ViewShadow(slot.shadow);
+  t->shadow_overflow = view.overflow || view.size() > depth;
+  t->mounted = view.state;
+  t->shadow_size = t->mount_at = t->mount_end = t->trace_size = 0;
+  if (t->shadow_overflow) return;
+  t->shadow_size = static_cast<uint32_t>(view.size());
+  t->mount_at = static_cast<uint32_t>(view.below.size());
+  t->mount_end = static_cast<uint32_t>(view.below.size() + view.mounted.size());
+  CopyEntries(view, 0, t->shadow);
+  const TraceStack::Entry* traced = slot.traces.Top(slot.shadow, t->mount_at);
+  t->trace_size = traced != nullptr ? traced->end : 0;
+  std::memcpy(static_cast<void*>(t->trace), slot.traces.frames, t->trace_size * sizeof(AsgctFrame));
+}
+
 // The signal handler: atomics, memcpy, raw system calls and ASGCT, nothing else.
 void Fill(State& state, Slot* slot, Ticket* t, void* context) {
   Assert(2, [&] { return HasThread(*slot); });
@@ -66,15 +84,7 @@ void Fill(State& state, Slot* slot, Ticket* t, void* context) {
   const uint64_t began_nanos = MonotonicNanos();
   HandlerScope scope(slot->status, t->sample, spot.pc, spot.sp, began_nanos);
 
-  if (t->shadow != nullptr) {
-    const uint64_t size = ShadowSize(slot->shadow);
-    t->shadow_overflow = size > kShadowEntries || size > state.options.depth;
-    t->shadow_size = t->shadow_overflow ? 0 : static_cast<uint32_t>(size);
-    std::memcpy(t->shadow, slot->shadow + MISSTEP_SHADOW_HEADER / 8, t->shadow_size * sizeof(uint64_t));
-    const TraceStack::Entry* traced = slot->traces.Top(slot->shadow, t->shadow_size);
-    t->trace_size = traced != nullptr ? traced->end : 0;
-    std::memcpy(static_cast<void*>(t->trace), slot->traces.frames, t->trace_size * sizeof(AsgctFrame));
-  }
+  if (t->shadow != nullptr) CopyShadow(*slot, state.options.depth, t);
   t->unjudged = Unjudged(*slot, registers);
   t->num_frames = 0;
   t->words_size = 0;

@@ -13,6 +13,7 @@
 #include "evidence.h"
 #include "random.h"
 #include "rules.h"
+#include "shadow_view.h"
 #include "signals.h"
 #include "state.h"
 #include "turns.h"
@@ -26,6 +27,14 @@ constexpr uint64_t kMostBetweenNanos = 20'000'000;  // some time slices: a threa
 constexpr uint64_t kBetweenLookNanos = 5'000;       // between two looks for the answer to a signal of a burst
 constexpr uint64_t kStopNanos = 2'000'000'000;      // how long the end waits for handlers at work
 constexpr uint64_t kStopLookNanos = 1'000'000;
+
+// Counts a sample of a thread on which a virtual thread is mounted.
+void CountVirtual(StatusFile* status, Mounted mounted, const Verdict& verdict) {
+  if (mounted == Mounted::kNone) return;
+  status->virtual_samples.fetch_add(1, std::memory_order_relaxed);
+  if (verdict.outcome != Outcome::kVoid) status->virtual_judged.fetch_add(1, std::memory_order_relaxed);
+  if (verdict.kind == Kind::kTruncated) status->virtual_cut.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace
 
@@ -180,6 +189,7 @@ void SampleEngine::Take(Slot* slot, Ticket* t, uint64_t now_nanos) {
   slot->ready.fetch_sub(1, std::memory_order_relaxed);
   if (t->unjudged != Reason::kUnspecified) {
     const Verdict verdict = Verdict::Void(t->unjudged);
+    CountVirtual(state_.status, t->mounted, verdict);
     const uint64_t sample = t->sample;
     const uint64_t pc = t->spot.pc;
     t->state.store(TicketState::kIdle, std::memory_order_release);
@@ -201,7 +211,10 @@ void SampleEngine::Take(Slot* slot, Ticket* t, uint64_t now_nanos) {
   o->sample.deoptimises = t->deoptimises;
   o->sample.deeper = t->shadow_overflow;
   o->sample.root = slot->root;
-  o->sample.carrier = slot->carrier.load(std::memory_order_relaxed);
+  o->sample.mounted = t->mounted;
+  o->sample.mount_at = t->mount_at;
+  if (t->mounted != Mounted::kNone) slot->mounts = true;
+  o->sample.carrier = MayCarry(*slot, t->mounted);
   o->words.assign(t->words, t->words + t->words_size);
   o->spot = t->spot;
   o->sequence = t->sample;
@@ -223,13 +236,14 @@ void SampleEngine::Take(Slot* slot, Ticket* t, uint64_t now_nanos) {
 //
 // A walk that was cut off below everything on the shadow stack matches. But no thread begins with an upcall of the VM
 // on behalf of Java code (JDK-8303444); whether another method is a bottom is known from GetStackTrace or from its
-// name. A carrier's walk that shows no virtual thread may be incomplete.
+// name. A carrier's walk that shows no virtual thread may be incomplete, unless it is known that none is mounted.
 void SampleEngine::LearnBottom(Slot* slot, const Owned& o, const Verdict& verdict) {
   const bool mounted = SeamOf(o.frames).has_value();
   if (mounted) slot->carrier.store(true, std::memory_order_relaxed);
-  const bool whole = mounted ? verdict.rule == Rule::kVirtualThread
-                             : verdict.outcome == Outcome::kMatch && !slot->carrier.load(std::memory_order_relaxed);
-  const Frame* bottom = whole && !o.keys.empty() ? &o.frames.back() : nullptr;
+  const bool known = mounted == (o.sample.mounted == Mounted::kKnown) && !o.sample.carrier;
+  const bool whole = verdict.rule == Rule::kVirtualThread || (verdict.outcome == Outcome::kMatch && known);
+  const bool entries = mounted && known ? o.sample.mount_at > 0 : !o.keys.empty();
+  const Frame* bottom = whole && entries ? &o.frames.back() : nullptr;
   if (bottom != nullptr && bottom->info != nullptr && bottom->info->upcall == Upcall::kNone) {
     const uint64_t gst = slot->bottom.load(std::memory_order_relaxed);
     if (gst == 0 || gst == bottom->method || MayBeBottom(*bottom->info)) {
@@ -317,6 +331,7 @@ void SampleEngine::Finish(const Owned& o, const Verdict& verdict) {
   }
   if (o.by_trace) state_.status->traced.fetch_add(1, std::memory_order_relaxed);
   state_.status->answered.fetch_add(1, std::memory_order_relaxed);
+  CountVirtual(state_.status, o.sample.mounted, verdict);
   CountWalk(state_, Check::kAsgctShadow, verdict, o.sequence, o.spot.pc);
 }
 

@@ -53,6 +53,9 @@ struct State {
   jfieldID shadow_field = nullptr;  // Thread.misstepShadow
   // java.lang.VirtualThread, null before JDK 21. Not its superclass: a BoundVirtualThread is a platform thread.
   jclass virtual_thread_class = nullptr;
+  // Thread and its method currentCarrierThread(), null unless VirtualThread notes what is mounted (Patch.java).
+  jclass thread_class = nullptr;
+  jmethodID current_carrier = nullptr;
 
   // How far the JVM is with posting its events.
   std::atomic<bool> redefines = false;  // a class was redefined: no event describes the frames of its old version

@@ -24,6 +24,9 @@ static_assert(offsetof(StatusFile, heartbeat) == MISSTEP_STATUS_HEARTBEAT_OFFSET
 static_assert(offsetof(StatusFile, second) == MISSTEP_STATUS_SECOND_OFFSET);
 static_assert(offsetof(StatusFile, traced) == MISSTEP_STATUS_TRACED_OFFSET);
 static_assert(offsetof(StatusFile, guessed) == MISSTEP_STATUS_GUESSED_OFFSET);
+static_assert(offsetof(StatusFile, virtual_samples) == MISSTEP_STATUS_VIRTUAL_OFFSET);
+static_assert(offsetof(StatusFile, virtual_judged) == MISSTEP_STATUS_VIRTUAL_JUDGED_OFFSET);
+static_assert(offsetof(StatusFile, virtual_cut) == MISSTEP_STATUS_VIRTUAL_CUT_OFFSET);
 static_assert(offsetof(StatusFile, checks) == MISSTEP_STATUS_HEADER);
 static_assert(sizeof(CheckStatus) == MISSTEP_CHECK_SIZE);
 static_assert(offsetof(CheckStatus, total) == MISSTEP_CHECK_TOTAL_OFFSET);

@@ -58,7 +58,10 @@ struct StatusFile {
   std::atomic<uint64_t> second;
   std::atomic<uint64_t> traced;
   std::atomic<uint64_t> guessed;
-  uint8_t reserved1[MISSTEP_STATUS_HEADER - 112];
+  std::atomic<uint64_t> virtual_samples;
+  std::atomic<uint64_t> virtual_judged;
+  std::atomic<uint64_t> virtual_cut;
+  uint8_t reserved1[MISSTEP_STATUS_HEADER - 136];
   CheckStatus checks[MISSTEP_CHECK_COUNT];
   ThreadStatus threads[MISSTEP_THREAD_COUNT];
 };

@@ -177,6 +177,7 @@ Slot* Threads::Fresh(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string na
   const auto base = reinterpret_cast<uint64_t>(slot->shadow);
   slot->shadow[MISSTEP_SHADOW_TOP / 8] = base + MISSTEP_SHADOW_HEADER;
   slot->shadow[MISSTEP_SHADOW_SELF / 8] = base;
+  slot->shadow[MISSTEP_SHADOW_MOUNTED / 8] = MISSTEP_SHADOW_NONE;
   slot->shadow[MISSTEP_SHADOW_LIMIT / 8] =
       base + MISSTEP_SHADOW_HEADER + uint64_t{kShadowEntries} * MISSTEP_SHADOW_ENTRY;
   slot->tid = 0;
@@ -189,6 +190,7 @@ Slot* Threads::Fresh(JNIEnv* env, JavaVM* vm, StatusFile* status, std::string na
   slot->last_cpu_nanos = 0;
   slot->root = 0;
   slot->carrier = false;
+  slot->mounts = false;
   slot->chosen.store(Matches(options_.thread_pattern, name), std::memory_order_relaxed);
   slot->name = std::move(name);
   slot->status->phase.store(MISSTEP_PHASE_NONE, std::memory_order_relaxed);

@@ -18,6 +18,7 @@
 #include "asgct.h"
 #include "code_map.h"
 #include "entry_budget.h"
+#include "frame.h"
 #include "lock.h"
 #include "options.h"
 #include "perturb.h"
@@ -48,7 +49,10 @@ struct Ticket {
   bool deoptimises = false;                // at code -9: see DeoptStubs
   bool shadow_overflow = false;            // deeper than the buffers
   uint32_t shadow_size = 0;
-  AsgctFrame* frames = nullptr;  // options.depth of them
+  Mounted mounted = Mounted::kNone;  // when the signal came
+  uint32_t mount_at = 0;             // entries below the mounted virtual thread's
+  uint32_t mount_end = 0;            // and with them
+  AsgctFrame* frames = nullptr;      // options.depth of them
   uint32_t words_size = 0;
   StackWord* words = nullptr;  // of the stack, if the walk may be cut off: CodeMap::WordsOnStack
   uint64_t* shadow = nullptr;  // options.depth of them
@@ -158,6 +162,7 @@ struct Slot {
   std::atomic<uint64_t> root = 0;            // bottom method of the last reliable walk
   std::atomic<bool> chosen = false;          // its name matches the option threads
   std::atomic<bool> carrier = false;         // virtual threads were seen mounted on it
+  std::atomic<bool> mounts = false;          // and its shadow says which, and when
   volatile sig_atomic_t busy = 0;            // the thread walks itself: one walker at a time
   uint64_t random = 0;                       // the thread's own stream, for countdowns
   EntryBudget entry_budget;

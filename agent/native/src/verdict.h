@@ -18,11 +18,12 @@ enum class Rule : uint8_t {
   kInlineImprecision,  // another position of the same compiled code explains the shadow: debug info between safepoints
   kTopFrameMissing,    // one physical frame missing on top while pc is in code that is not a Java method
   kVirtualThread,      // ASGCT continues into the carrier; in samples the carrier's own frames agree
-  kDepthLimit,         // one walk was cut at its depth limit
-  kNullMethodId,       // ASGCT had no jmethodID for a method
-  kRetransformed,      // the method may run a version without instrumentation, or got another id between walks
-  kRetried,            // equal when walked a second time after -2
-  kDeoptUpcall,        // -9 in Java code that the VM called in the middle of a deoptimisation
+  kVirtualThreadSwitch,  // a virtual thread is about to have frames, or has none any more: the carrier's agree
+  kDepthLimit,           // one walk was cut at its depth limit
+  kNullMethodId,         // ASGCT had no jmethodID for a method
+  kRetransformed,        // the method may run a version without instrumentation, or got another id between walks
+  kRetried,              // equal when walked a second time after -2
+  kDeoptUpcall,          // -9 in Java code that the VM called in the middle of a deoptimisation
   kMoved,  // the thread left a frame that both ASGCT walks show, and came back: by a loop or by successive calls
   // Of edges.cpp:
   kVmUpcall,      // the VM may call this method from that instruction
@@ -37,6 +38,7 @@ inline constexpr const char* kRuleNames[] = {
     "inline-imprecision",
     "top-frame-missing",
     "virtual-thread",
+    "virtual-thread-switch",
     "depth-limit",
     "null-method-id",
     "retransformed",
@@ -52,42 +54,30 @@ static_assert(sizeof(kRuleNames) / sizeof(kRuleNames[0]) == static_cast<size_t>(
 // Reasons for which a check proves nothing.
 enum class Reason : uint8_t {
   kUnspecified,
-  kLost,           // the signal did not arrive in time
-  kThreadEnd,      // the thread ended before the signal arrived
-  kExit,           // the VM ended before the signal arrived
-  kWalkerBusy,     // the signal interrupted a walk of the same thread
-  kDepth,          // deeper than the shadow stack or the walk can hold
-  kUnknownMethod,  // a method that no ClassPrepare event has described
-  kUnknownCode,    // pc in code that no CompiledMethodLoad event has described
-  kVirtualThread,  // a virtual thread may be mounted: it has another shadow stack
-  kGstError,       // GetStackTrace failed
-  kOverdue,        // a thread was found in the agent for longer than the liveness limit
-  kSendFailed,     // the kernel refused the signal
-  kOverrun,        // it may depend on events still to come, for which too many others wait already
-  kNoBottom,       // a bracket of a thread before or after its run or main, or of one that has neither
-  kNoSlot,         // a thread without a slot, or a virtual thread without a shadow buffer: too many threads
-  kEventsLate,     // it may depend on events of compiled code that the JVM had no CPU time to post
-  kOtherHandler,   // the signal interrupted the handler of another one
+  kLost,                 // the signal did not arrive in time
+  kThreadEnd,            // the thread ended before the signal arrived
+  kExit,                 // the VM ended before the signal arrived
+  kWalkerBusy,           // the signal interrupted a walk of the same thread
+  kDepth,                // deeper than the shadow stack or the walk can hold
+  kUnknownMethod,        // a method that no ClassPrepare event has described
+  kUnknownCode,          // pc in code that no CompiledMethodLoad event has described
+  kVirtualThread,        // a virtual thread may be mounted: it has another shadow stack
+  kVirtualThreadSwitch,  // a virtual thread is being mounted or unmounted, by code that is on one shadow or the other
+  kGstError,             // GetStackTrace failed
+  kOverdue,              // a thread was found in the agent for longer than the liveness limit
+  kSendFailed,           // the kernel refused the signal
+  kOverrun,              // it may depend on events still to come, for which too many others wait already
+  kNoBottom,             // a bracket of a thread before or after its run or main, or of one that has neither
+  kNoSlot,               // a thread without a slot, or a virtual thread without a shadow buffer: too many threads
+  kEventsLate,           // it may depend on events of compiled code that the JVM had no CPU time to post
+  kOtherHandler,         // the signal interrupted the handler of another one
   kCount,
 };
 inline constexpr const char* kReasonNames[] = {
-    "",
-    "lost",
-    "thread-end",
-    "exit",
-    "walker-busy",
-    "depth",
-    "unknown-method",
-    "unknown-code",
-    "virtual-thread",
-    "gst-error",
-    "overdue",
-    "send-failed",
-    "overrun",
-    "no-bottom",
-    "no-slot",
-    "events-late",
-    "other-handler",
+    "",          "lost",           "thread-end",    "exit",           "walker-busy",
+    "depth",     "unknown-method", "unknown-code",  "virtual-thread", "virtual-thread-switch",
+    "gst-error", "overdue",        "send-failed",   "overrun",        "no-bottom",
+    "no-slot",   "events-late",    "other-handler",
 };
 static_assert(sizeof(kReasonNames) / sizeof(kReasonNames[0]) == static_cast<size_t>(Reason::kCount));
 

@@ -29,6 +29,9 @@ class World {
       m.class_name = "java/lang/VirtualThread";
       m.name = name;
     }
+    MethodInfo& first = Add("first");  // of a continuation
+    first.class_name = "jdk/internal/vm/Continuation";
+    first.name = "enter";
   }
   MethodInfo& Add(const std::string& name) {
     MethodInfo& m = infos_.emplace_back();
@@ -129,6 +132,18 @@ struct CompareTest : testing::Test, CodeLookup {
     Given g(Shadow(shadow), Frames(asgct), region);
     g.s.root = root;
     g.s.at_pc = std::move(at_pc);
+    return CompareAsgctShadow(g.s, *this);
+  }
+  Verdict JudgeMounted(const std::string& carrier, const std::string& own, const std::string& asgct,
+                       Region region = Region::kInterpreter, const std::string& root = "",
+                       Mounted mounted = Mounted::kKnown) {
+    std::vector<uint32_t> shadow = Shadow(carrier);
+    const size_t mount_at = shadow.size();
+    for (const uint32_t key : Shadow(own)) shadow.push_back(key);
+    Given g(std::move(shadow), Frames(asgct), region);
+    g.s.mounted = mounted;
+    g.s.mount_at = mount_at;
+    if (!root.empty()) g.s.root = Frames(root + "@0").front().method;
     return CompareAsgctShadow(g.s, *this);
   }
   Verdict JudgeEntry(const std::string& shadow, const std::string& gst) {
@@ -575,6 +590,57 @@ TEST_F(CompareTest, CarrierBelowAVirtualThreadHidesNoFault) {
   EXPECT_MISMATCH(Judge("a b", "c@50 enterSpecial@3 runContinuation@2 a@50"), Kind::kMissing, 1);
   EXPECT_MISMATCH(Judge("a b d", "c@50 switch@1 enterSpecial@3 runContinuation@2 d@50 a@50"), Kind::kMissing, 1);
   EXPECT_MISMATCH(Judge("a", "c@50 enterSpecial@3 runContinuation@2 b@50 a@50"), Kind::kExtra, 1);
+}
+
+// With the shadow of a mounted virtual thread between those entries of its carrier's from before the mount and since.
+TEST_F(CompareTest, MountedVirtualThreadIsJudged) {
+  const std::string carrier = "enterSpecial@3 runContinuation@2 b@50 a@50";
+  EXPECT_MATCH(JudgeMounted("a b", "c d", "d@50 c@50 jdk@1 first@2 " + carrier));
+  EXPECT_MATCH(JudgeMounted("a b", "", "jdk@1 first@2 " + carrier));                  // nothing was called yet
+  EXPECT_MATCH(JudgeMounted("a b", "c e", "e@50 switch@1 c@50 first@2 " + carrier));  // e runs as the carrier
+  EXPECT_RULE(JudgeMounted("a b", "c", "d@2 c@50 first@2 " + carrier), Rule::kPushPopWindow);
+  EXPECT_RULE(JudgeMounted("a b", "c d", "c@50 first@2 " + carrier, Region::kNative), Rule::kTopFrameMissing);
+}
+TEST_F(CompareTest, FramesThatAreFrozenAreCutOff) {
+  const std::string carrier = "enterSpecial@3 runContinuation@2 b@50 a@50";
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d e", "e@50 d@50 " + carrier), Kind::kTruncated, 3);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d e", "e@50 " + carrier), Kind::kTruncated, 4);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c c c c", "c@50 " + carrier), Kind::kTruncated, 5);   // a recursion
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "d@50 c@50 " + carrier), Kind::kTruncated, 2);  // below all of the shadow
+}
+TEST_F(CompareTest, MountedVirtualThreadHidesNoFault) {
+  const std::string carrier = "enterSpecial@3 runContinuation@2 b@50 a@50";
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d e", "e@50 c@50 first@2 " + carrier), Kind::kMissing, 3);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "d@50 x@50 c@50 first@2 " + carrier), Kind::kExtra, 3);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d e", "e@50 x@50 c@50 first@2 " + carrier), Kind::kWrongMethod, 3);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c", "c@50 first@2 enterSpecial@3 runContinuation@2 b@50"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c", "c@50 first@2 enterSpecial@3 runContinuation@2"), Kind::kTruncated, 2);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c", "c@50 first@2 enterSpecial@3 runContinuation@2 a@50"), Kind::kMissing, 1);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "d@50 c@50 first@2"), Kind::kTruncated, 2);  // cut off at the seam
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "d@50"), Kind::kTruncated, 3);               // and above it
+  EXPECT_VOID(JudgeMounted("", "", "jdk@2"), Reason::kVirtualThread);                     // nothing to compare
+}
+TEST_F(CompareTest, VirtualThreadSwitchHasTheCarriersFrames) {
+  EXPECT_RULE(JudgeMounted("a b", "c d", "runContinuation@2 b@50 a@50"), Rule::kVirtualThreadSwitch);  // mounting
+  EXPECT_RULE(JudgeMounted("a b", "c d", "enterSpecial@3 runContinuation@2 b@50 a@50", Region::kStub),
+              Rule::kVirtualThreadSwitch);  // thawing
+  EXPECT_RULE(JudgeMounted("a b", "c d", "b@50 a@50", Region::kStub, "a"),
+              Rule::kVirtualThreadSwitch);  // the top frame is missing
+  // Which shadow has what mounting calls is not known.
+  EXPECT_VOID(JudgeMounted("a b", "c d", "x@50 runContinuation@2 b@50 a@50"), Reason::kVirtualThreadSwitch);
+}
+TEST_F(CompareTest, VirtualThreadSwitchHidesNoFault) {
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "runContinuation@2 b@50"), Kind::kTruncated, 1);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "runContinuation@2 a@50"), Kind::kMissing, 1);
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "enterSpecial@3 runContinuation@2 b@50 a@50"), Kind::kTruncated,
+                  4);  // pc is in Java code, which has a frame
+  EXPECT_MISMATCH(JudgeMounted("a b", "c d", "d@50 b@50 a@50", Region::kStub, "a"), Kind::kMissing,
+                  2);  // the virtual thread's bottom and the seam are missing
+}
+TEST_F(CompareTest, MountedWithoutAShadow) {
+  EXPECT_RULE(JudgeMounted("a b", "", "c@50 first@2 enterSpecial@3 runContinuation@2 b@50 a@50", Region::kInterpreter,
+                           "", Mounted::kUnknown),
+              Rule::kVirtualThread);
 }
 
 TEST_F(CompareTest, TruncatedOnACarrierIsVoidUnlessItsBottomIsThere) {

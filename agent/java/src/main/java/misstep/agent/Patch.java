@@ -9,7 +9,9 @@ import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.util.GregorianCalendar;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
@@ -24,7 +26,8 @@ import org.objectweb.asm.commons.Remapper;
 
 /**
  * Makes the patch jar of the JDK it runs on: that JDK's own {@code java.lang.Thread} with the field
- * {@code misstepShadow}, and {@code java.lang.MisstepShadow}. The same JDK yields the same bytes.
+ * {@code misstepShadow}, its own {@code java.lang.VirtualThread} that notes what is mounted, and
+ * {@code java.lang.MisstepShadow}. The same JDK yields the same bytes.
  *
  * <p>The jar goes before the JDK's own classes: {@code --patch-module java.base=JAR} on 9 and
  * later, {@code -Xbootclasspath/p:JAR} on 8.
@@ -32,8 +35,10 @@ import org.objectweb.asm.commons.Remapper;
 public final class Patch {
   static final String SHADOW = "java/lang/MisstepShadow";
   static final String FIELD = "misstepShadow";
+  static final String NOTES = "misstepMounts";
 
   private static final String THREAD = "java/lang/Thread";
+  private static final String VIRTUAL_THREAD = "java/lang/VirtualThread";
   private static final String GET_CONTINUATION = "getContinuation()Ljdk/internal/vm/Continuation;";
   private static final String TEMPLATES = "misstep/agent/template/";
 
@@ -57,7 +62,11 @@ public final class Patch {
     byte[] thread = resource(THREAD);
     Map<String, byte[]> classes = new TreeMap<>();
     classes.put(THREAD, patchedThread(thread));
-    classes.put(SHADOW, shadow(resource(TEMPLATES + "MisstepShadow"), new Traits(thread)));
+    Traits traits = new Traits(thread);
+    classes.put(SHADOW, shadow(resource(TEMPLATES + "MisstepShadow"), traits));
+    if (traits.carriers) {
+      classes.put(VIRTUAL_THREAD, patchedVirtualThread(resource(VIRTUAL_THREAD)));
+    }
     try (OutputStream stream = Files.newOutputStream(out);
         ZipOutputStream zip = new ZipOutputStream(stream)) {
       for (Map.Entry<String, byte[]> e : classes.entrySet()) {
@@ -132,6 +141,62 @@ public final class Patch {
         },
         0);
     return writer.toByteArray();
+  }
+
+  /**
+   * The JDK's VirtualThread whose {@code mount} and {@code unmount} note it on the carrier's shadow
+   * right before each call of {@code Thread.setCurrentThread}. The other methods that call it leave
+   * the thread mounted. A field says so, unless one of the two methods makes no such call.
+   */
+  static byte[] patchedVirtualThread(byte[] file) {
+    ClassReader reader = new ClassReader(file);
+    ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
+    Set<String> noting = new TreeSet<>();
+    reader.accept(
+        new ClassVisitor(Opcodes.ASM9, writer) {
+          @Override
+          public MethodVisitor visitMethod(
+              int access, String name, String descriptor, String signature, String[] thrown) {
+            MethodVisitor method = super.visitMethod(access, name, descriptor, signature, thrown);
+            boolean switches = name.equals("mount") || name.equals("unmount");
+            return switches ? new Noting(method, name, noting) : method;
+          }
+
+          @Override
+          public void visitEnd() {
+            if (noting.size() == 2) {
+              int access = Opcodes.ACC_PRIVATE | Opcodes.ACC_STATIC | Opcodes.ACC_SYNTHETIC;
+              super.visitField(access, NOTES, "Z", null, null).visitEnd();
+            }
+            super.visitEnd();
+          }
+        },
+        0);
+    return writer.toByteArray();
+  }
+
+  /** Calls a method of the runtime with the arguments of Thread.setCurrentThread, right before. */
+  private static final class Noting extends MethodVisitor {
+    private final String runtime;
+    private final Set<String> noting;
+
+    Noting(MethodVisitor next, String runtime, Set<String> noting) {
+      super(Opcodes.ASM9, next);
+      this.runtime = runtime;
+      this.noting = noting;
+    }
+
+    @Override
+    public void visitMethodInsn(
+        int opcode, String owner, String name, String descriptor, boolean isInterface) {
+      if (owner.equals(THREAD) && name.equals("setCurrentThread")) {
+        noting.add(runtime);
+        super.visitInsn(Opcodes.DUP2); // carrier, thread → carrier, thread, carrier, thread
+        String both = "(Ljava/lang/Thread;Ljava/lang/Thread;)V";
+        super.visitMethodInsn(Opcodes.INVOKESTATIC, SHADOW, runtime, both, false);
+      }
+      super.visitMethodInsn(opcode, owner, name, descriptor, isInterface);
+    }
   }
 
   /** The template with the stand-ins renamed to the classes of this JDK. */

@@ -15,11 +15,13 @@ import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassWriter;
+import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 import org.objectweb.asm.commons.ClassRemapper;
 import org.objectweb.asm.commons.Remapper;
 import org.objectweb.asm.tree.ClassNode;
 import org.objectweb.asm.tree.FieldNode;
+import org.objectweb.asm.tree.MethodInsnNode;
 import org.objectweb.asm.tree.MethodNode;
 
 class PatchTest {
@@ -41,6 +43,31 @@ class PatchTest {
   void patchedThreadIsRefused() throws IOException {
     byte[] patched = Patch.patchedThread(classFile("java/lang/Thread"));
     assertThrows(IllegalArgumentException.class, () -> Patch.patchedThread(patched));
+  }
+
+  @Test
+  void virtualThreadNotesWhatIsMountedRightBeforeTheCurrentThreadChanges() {
+    for (String name : List.of("mount", "unmount")) {
+      MethodNode method = method(node(Patch.patchedVirtualThread(virtualThread())), name);
+      List<String> calls = new ArrayList<>();
+      method.instructions.forEach(
+          i -> {
+            if (i instanceof MethodInsnNode) {
+              calls.add(((MethodInsnNode) i).owner + "." + ((MethodInsnNode) i).name);
+            }
+          });
+      List<String> expected =
+          List.of("java/lang/MisstepShadow." + name, "java/lang/Thread.setCurrentThread");
+      assertEquals(expected, calls);
+      assertEquals(4, method.maxStack);
+    }
+    ClassNode patched = node(Patch.patchedVirtualThread(virtualThread()));
+    assertEquals("misstepMounts", patched.fields.get(0).name);
+    // What switches without mounting stays as it is, and so does everything else.
+    String other = "switchToCarrierThread";
+    assertEquals(
+        method(node(virtualThread()), other).instructions.size(),
+        method(node(Patch.patchedVirtualThread(virtualThread())), other).instructions.size());
   }
 
   @Test
@@ -88,6 +115,27 @@ class PatchTest {
     if (carriers) {
       String descriptor = "()Ljdk/internal/vm/Continuation;";
       writer.visitMethod(Opcodes.ACC_NATIVE, "getContinuation", descriptor, null, null).visitEnd();
+    }
+    writer.visitEnd();
+    return writer.toByteArray();
+  }
+
+  /** A VirtualThread of some JDK, as far as the patch looks at it. */
+  private static byte[] virtualThread() {
+    ClassWriter writer = new ClassWriter(0);
+    String owner = "java/lang/VirtualThread";
+    writer.visit(Opcodes.V21, Opcodes.ACC_FINAL, owner, null, "java/lang/BaseVirtualThread", null);
+    for (String name : List.of("mount", "unmount", "switchToCarrierThread")) {
+      MethodVisitor method = writer.visitMethod(Opcodes.ACC_PRIVATE, name, "()V", null, null);
+      method.visitCode();
+      method.visitVarInsn(Opcodes.ALOAD, 0); // → this
+      method.visitVarInsn(Opcodes.ALOAD, 0); // this → this, this
+      String descriptor = "(Ljava/lang/Thread;)V";
+      method.visitMethodInsn(
+          Opcodes.INVOKEVIRTUAL, "java/lang/Thread", "setCurrentThread", descriptor, false);
+      method.visitInsn(Opcodes.RETURN);
+      method.visitMaxs(2, 1);
+      method.visitEnd();
     }
     writer.visitEnd();
     return writer.toByteArray();

@@ -113,6 +113,37 @@ public final class MisstepShadow {
     }
   }
 
+  /**
+   * Notes on a carrier's shadow which thread is mounted: its buffer's address at +56 and the
+   * carrier's own top at +64. {@code VirtualThread.mount} calls it right before the current thread
+   * changes, so that nothing is pushed in between.
+   *
+   * @param carrier the carrier
+   * @param thread what is mounted; 1 is noted for its address when it has no buffer yet
+   */
+  public static void mount(ThreadStub carrier, ThreadStub thread) {
+    long buffer = carrier.misstepShadow;
+    if (buffer > 0L) {
+      long mounted = thread.misstepShadow;
+      U.putLong(null, buffer + 64L, U.getLong(null, buffer));
+      U.putLong(null, buffer + 56L, mounted == 0L ? 1L : mounted);
+    }
+  }
+
+  /**
+   * Notes on a carrier's shadow that nothing is mounted. {@code VirtualThread.unmount} calls it
+   * right before the current thread changes.
+   *
+   * @param carrier the carrier
+   * @param thread the carrier again, which becomes the current thread
+   */
+  public static void unmount(ThreadStub carrier, ThreadStub thread) {
+    long buffer = carrier.misstepShadow;
+    if (buffer > 0L) {
+      U.putLong(null, buffer + 56L, 0L);
+    }
+  }
+
   /** On JDKs without virtual threads {@link misstep.agent.Patch} makes this return false. */
   private static boolean carrierBelowVirtual(ThreadStub thread) {
     return thread.getContinuation() != null && !(thread instanceof VirtualThreadStub);
