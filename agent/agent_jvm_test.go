@@ -496,7 +496,7 @@ func TestNoPushExceedsTheBuffer(t *testing.T) {
 	}
 }
 
-// Virtual threads have their own shadow stacks, which samples are held against as well, with the carrier's below; and ASGCT misses
+// Virtual threads have their own shadow stacks, which samples are compared with as well, with the carrier's below; and ASGCT misses
 // the frames that a yield left in the heap, which is a known bug.
 func TestVirtualThreads(t *testing.T) {
 	for _, j := range jvms(t) {

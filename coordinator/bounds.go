@@ -29,7 +29,7 @@ const (
 	maxLine          = 4096
 )
 
-// isDigest reports whether a text is a digest in the form sha256: with 64 hex digits. Every piece of evidence has one.
+// isDigest reports whether a string is a digest in the form sha256: with 64 hex digits. Every piece of evidence has one.
 func isDigest(text string) bool {
 	digits, ok := strings.CutPrefix(text, "sha256:")
 	return ok && len(digits) == 64 && strings.Trim(digits, "0123456789abcdef") == ""

@@ -139,7 +139,7 @@ func frozen(ref, sus stack) bool {
 	return true
 }
 
-// openSeam reports whether a walk goes on into the carrier from another frame than the first one of a continuation: those in
+// openSeam reports whether a walk continues into the carrier from another frame than the first one of a continuation: those in
 // between are frozen in the heap.
 func openSeam(sus stack) bool {
 	for i := 1; i < len(sus); i++ {

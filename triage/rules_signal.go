@@ -86,7 +86,7 @@ var indicesInSignal = []rule{{
 var sampleCuts = []rule{
 	{
 		name:  "cut-in-virtual-thread",
-		doc:   "The walk goes on into the carrier before it has the virtual thread's bottom, which is frozen in the heap.",
+		doc:   "The walk continues into the carrier before it has the virtual thread's bottom, which is frozen in the heap.",
 		kinds: []string{truncated, missing},
 		when:  func(f *Facts) bool { return f.OpenSeam },
 		then:  fixedPlace("", signature.Continuation, virtualThreadWords),

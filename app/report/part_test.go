@@ -14,7 +14,7 @@ import (
 	"misstep/known"
 )
 
-// lines returns the lines of a text from the one that begins with a word to the one before that which begins with another.
+// lines returns the lines of a string from the one that begins with a word to the one before that which begins with another.
 func lines(t *testing.T, text, from, to string) string {
 	t.Helper()
 	start := strings.Index(text, from)

@@ -127,7 +127,7 @@ func (f *fleet) half(x fault) (half []*service) {
 	return half
 }
 
-// storm ends runners without a word at once, and returns when they are back. Each fault of one of them may start it earlier.
+// storm ends runners silently at once, and returns when they are back. Each fault of one of them may start it earlier.
 func storm(runners []*service, x fault) {
 	down := func(lasts time.Duration) {
 		var ending sync.WaitGroup

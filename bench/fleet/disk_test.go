@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What this process and its children write to the disk waits, and goes on as soon as the disk is quick again.
+// What this process and its children write to the disk waits, and continues as soon as the disk is quick again.
 func TestSlowDisk(t *testing.T) {
 	d, err := newSlowDisk()
 	if err != nil {

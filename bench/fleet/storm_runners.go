@@ -48,7 +48,7 @@ const stormSlots = 8
 
 // order is what the process with the runners is told to do, a line of JSON; it answers with a line of JSON.
 type order struct {
-	// Start and End are groups, or -1. A group ends without a word, and starts under new names.
+	// Start and End are groups, or -1. A group ends silently, and starts under new names.
 	Start, End int
 	// Series asks for the series of seconds since the last one.
 	Series bool
@@ -155,7 +155,7 @@ func (r *stormRunners) start(ctx context.Context, group int) {
 	}
 }
 
-// stop ends a group without a word: its leases expire.
+// stop ends a group silently: its leases expire.
 func (r *stormRunners) stop(group int) {
 	if r.end[group] == nil {
 		return

@@ -54,7 +54,7 @@ var storms = []storm{
 
 const expiredLeases = "start with expired leases"
 
-// massExpiry lets half of the runners end without a word. They are back when their leases expire.
+// massExpiry lets half of the runners end silently. They are back when their leases expire.
 func massExpiry(ctx context.Context, s *stormScene) (begin, end time.Time, outage time.Duration, err error) {
 	begin = time.Now()
 	err = errors.Join(s.crew.end(returning), s.watch(ctx, s.lease))

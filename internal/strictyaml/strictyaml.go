@@ -23,7 +23,7 @@ const (
 	maxLine = 300
 )
 
-// Decode reads one document into what into points to; a text without one leaves it as it is. Fields that its type does not have are
+// Decode reads one document into what into points to; a string without one leaves it as it is. Fields that its type does not have are
 // errors.
 func Decode(text []byte, into any) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text))

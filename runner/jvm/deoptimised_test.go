@@ -9,7 +9,7 @@ import (
 	"misstep/recipe"
 )
 
-// What AsyncGetCallTrace's walk tells of a caller is true of a recording's trace if thread, callee and caller are the same.
+// What AsyncGetCallTrace's walk reports of a caller is true of a recording's trace if thread, callee and caller are the same.
 func TestADeoptimisedCallerIsTheSameForAllWalkers(t *testing.T) {
 	frames := func(names ...string) (all []*misstepv1.Frame) {
 		for _, name := range names {

@@ -129,7 +129,7 @@ Verdict CompareWalk(const Sample& s, const CodeLookup& code) {
 }
 
 // The frames above the seam, which are the virtual thread's. All that were entered are expected: those that a resumed
-// thread has not thawed yet are in the heap, and AsyncGetCallTrace goes on from the return barrier into the carrier
+// thread has not thawed yet are in the heap, and AsyncGetCallTrace continues from the return barrier into the carrier
 // (HotSpot: frame::sender and Continuation::fix_continuation_bottom_sender; vframeStreamForte does not walk
 // continuations' chunks). Whole they begin with Continuation.enter.
 Verdict CompareAbove(const Sample& s, size_t seam, const CodeLookup& code) {
