@@ -22,7 +22,8 @@ final class Kinds {
         generated("shop/gen/Class" + number);
         break;
       case "generated-cglib":
-        generated("shop/Till$$EnhancerBySpringCGLIB$$" + hash + "$$FastClassBySpringCGLIB$$1" + hash);
+        generated(
+            "shop/Till$$EnhancerBySpringCGLIB$$" + hash + "$$FastClassBySpringCGLIB$$1" + hash);
         break;
       case "generated-rule":
         generated("shop/Rule_Discount" + (10_000 + Hangs.random.nextInt(90_000)));
@@ -342,10 +343,14 @@ final class Kinds {
     text(out, "park"); // 10
     reference(out, 12, 10, 6); // 11
     reference(out, 10, 9, 11); // 12
-    for (int value : new int[] {0x21, 2, 4, 0, 0, 1}) { // public, this class, its superclass, no fields, one method
+    for (int value :
+        new int[] {
+          0x21, 2, 4, 0, 0, 1
+        }) { // public, this class, its superclass, no fields, one method
       out.writeShort(value);
     }
-    for (int value : new int[] {9, 5, 6, 1, 7}) { // public static run()V with one attribute, its code
+    for (int value :
+        new int[] {9, 5, 6, 1, 7}) { // public static run()V with one attribute, its code
       out.writeShort(value);
     }
     out.writeInt(16);
