@@ -96,8 +96,8 @@ func collect(t reflect.Type, types map[string]reflect.Type) {
 	case reflect.Slice, reflect.Array, reflect.Map, reflect.Pointer:
 		collect(t.Elem(), types)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			collect(t.Field(i).Type, types)
+		for f := range t.Fields() {
+			collect(f.Type, types)
 		}
 	}
 }
@@ -133,10 +133,10 @@ func oneOf(t reflect.Type) string {
 		return "another one"
 	}
 	var fields []string
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "" {
-			name = strings.ToLower(t.Field(i).Name)
+			name = strings.ToLower(f.Name)
 		}
 		fields = append(fields, name)
 	}
