@@ -28,8 +28,8 @@ type Sites struct {
 	Classes []SiteClass
 	// Redefined are the names of classes that were redefined or retransformed.
 	Redefined []string
-	// Full says that classes are missing since the file was as large as it may be, or would take more memory than it may. Cut is the number of bytes of an unfinished
-	// record at the end.
+	// Full says that classes are missing since the file was as large as it may be, or would take more memory than it may. Cut
+	// is the number of bytes of an unfinished record at the end.
 	Full bool
 	Cut  int
 }

@@ -271,8 +271,8 @@ func TestParseFails(t *testing.T) {
 	}
 }
 
-// What the versions say of fixes is told as it is: a range that ends within a release was fixed after it, one that ends with a release
-// in the next one unless that has the bug as well, and updates that have a bug which the release has not say nothing.
+// What the versions say of fixes is told as it is: a range that ends within a release was fixed after it, one that ends with a
+// release in the next one unless that has the bug as well, and updates that have a bug which the release has not say nothing.
 func TestFixes(t *testing.T) {
 	for id, want := range map[string][]string{
 		"JDK-8352649": {"17 after 17.0.15"},

@@ -50,9 +50,11 @@ func TestGeneratedClasses(t *testing.T) {
 		{"a.S$$EnhancerByCGLIB$$8e3f1$$FastClassByCGLIB$$1a2b", "a.S$$EnhancerByCGLIB$$c0ffee$$FastClassByCGLIB$$9f0e1d2c"},
 		{"a.E$HibernateProxy$aB3dE5fG", "a.E$HibernateProxy$Zx81kQpL"},
 		{"a.E$ByteBuddy$aB3dE5fG$auxiliary$x1y2", "a.E$ByteBuddy$Q81kQpLz$auxiliary$k2j3"},
-		{"a.Foo_$$_jvst4f1_7", "a.Foo_$$_jvste02_0"}, {"a.Foo_$$_javassist_12", "a.Foo_$$_javassist_3"},
+		{"a.Foo_$$_jvst4f1_7", "a.Foo_$$_jvste02_0"},
+		{"a.Foo_$$_javassist_12", "a.Foo_$$_javassist_3"},
 		{"a.B$Access4JacksonSerializer1a2b3c4d", "a.B$Access4JacksonSerializer77e1"},
-		{"com.sun.proxy.$Proxy12", "jdk.proxy2.$Proxy3"}, {"Gen+0x00007faf41000400", "Gen/0x000000002a040a00"},
+		{"com.sun.proxy.$Proxy12", "jdk.proxy2.$Proxy3"},
+		{"Gen+0x00007faf41000400", "Gen/0x000000002a040a00"},
 		{"demo.Class15826008648854827834$Inner", "demo.Class7310582$Inner"},
 	} {
 		for _, name := range same {
@@ -66,9 +68,11 @@ func TestGeneratedClasses(t *testing.T) {
 		assert.Equal(t, apart, Class(apart))
 	}
 	for _, pair := range [][2]string{
-		{"a.Sha256", "a.Sha512"}, {"a.E$HibernateProxy$aB3dE5fG", "a.F$HibernateProxy$aB3dE5fG"},
+		{"a.Sha256", "a.Sha512"},
+		{"a.E$HibernateProxy$aB3dE5fG", "a.F$HibernateProxy$aB3dE5fG"},
 		{"a.S$$EnhancerBySpringCGLIB$$8e3f1", "a.T$$EnhancerBySpringCGLIB$$8e3f1"},
-		{"demo.Class15826008648854827834", "demo.Other15826008648854827834"}, {"a.Report2023", "a.Report2024"},
+		{"demo.Class15826008648854827834", "demo.Other15826008648854827834"},
+		{"a.Report2023", "a.Report2024"},
 	} {
 		assert.NotEqual(t, Class(pair[0]), Class(pair[1]))
 	}

@@ -158,7 +158,8 @@ func TestClassesThatAreInitialised(t *testing.T) {
 		unnamed := regexp.MustCompile(`\t- waiting on the Class init.*\n`).ReplaceAllString(dumpText(t, file), "")
 		assert.Equal(t, got, ids(t, unnamed), "as up to JDK 16, which do not name the class")
 		unowned := ids(t, without(dumpText(t, file), `"owner"`))
-		assert.Contains(t, unowned[0], "initialisation; waiter at Init.lambda$main$# waits for java.lang.Class", "by whom is unknown")
+		assert.Contains(t, unowned[0], "initialisation; waiter at Init.lambda$main$# waits for java.lang.Class",
+			"by whom is unknown")
 		d, err := threaddump.Parse([]byte(dumpText(t, file)))
 		require.NoError(t, err)
 		assert.Equal(t, "F0ff3cc0f6005", triage.Triage(outcomeOf(d))[0].FormerID)

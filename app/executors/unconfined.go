@@ -40,7 +40,8 @@ func gaps(parts []sandbox.Part, unbounded []string, uid int) (all []Gap) {
 		}
 	}
 	if len(unbounded) > 0 {
-		all = append(all, Gap{strings.Join(unbounded, ", ") + ": looked at twice a second, not bounded by the kernel", process.Unit})
+		what := strings.Join(unbounded, ", ") + ": looked at twice a second, not bounded by the kernel"
+		all = append(all, Gap{what, process.Unit})
 	}
 	return all
 }

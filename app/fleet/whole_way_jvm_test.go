@@ -44,9 +44,9 @@ func TestTheWholeWay(t *testing.T) {
 	text, err := os.ReadFile(s.file)
 	require.NoError(t, err)
 	text = bytes.Replace(text, []byte("coordinators:\n"), fmt.Appendf(nil, `coordinators:
-  arguments: [--oidc-issuer, %q, --oidc-client-id, %q]
+  arguments: [--oidc-issuer, %q, %q] # an id may begin with -
   environment: {SSL_CERT_FILE: %q}
-`, provider.Issuer(), provider.ClientID, authority), 1)
+`, provider.Issuer(), "--oidc-client-id="+provider.ClientID, authority), 1)
 	require.NoError(t, os.WriteFile(s.file, text, 0o600))
 	s.env = append(s.env, "MISSTEP_TLS_CA="+authority, "SSL_CERT_FILE="+authority)
 

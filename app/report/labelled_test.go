@@ -125,10 +125,12 @@ func TestLabelledParts(t *testing.T) {
 		some := slices.DeleteFunc(slices.Clone(identified), func(i triagetest.Identified) bool { return !of.keep(i) })
 		s := triagetest.MeasurePairs(some, 1)
 		t.Logf("%s: %d reports, %d causes, %d findings: precision %.4f (%.3f–%.3f), recall %.4f (%.3f–%.3f)", of.name,
-			s.Reports, s.Causes, s.Findings, s.Precision.Value, s.Precision.Low, s.Precision.High, s.Recall.Value, s.Recall.Low, s.Recall.High)
+			s.Reports, s.Causes, s.Findings, s.Precision.Value, s.Precision.Low, s.Precision.High,
+			s.Recall.Value, s.Recall.Low, s.Recall.High)
 		for i, p := range triagetest.Wrong(some) {
 			if i < 6 && (s.Precision.Value < least.precision || s.Recall.Value < least.recall) {
-				t.Logf("%d pairs, missed: %v\n\t%s: %s\n\t%s: %s", p.Number, p.Missed, p.A.Name, p.A.Findings(), p.B.Name, p.B.Findings())
+				t.Logf("%d pairs, missed: %v\n\t%s: %s\n\t%s: %s", p.Number, p.Missed, p.A.Name, p.A.Findings(), p.B.Name,
+					p.B.Findings())
 			}
 		}
 		assert.GreaterOrEqual(t, s.Precision.Value, least.precision, of.name)

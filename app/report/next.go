@@ -39,8 +39,8 @@ var (
 // whatNext says in a few sentences where a report that is no known bug is reported, what to collect and how to pass it on.
 func (a *Answer) whatNext() string {
 	if strings.Contains(a.Explanation.Assorted, "no memory") {
-		return "No bug is looked for: the machine, its container or a limit (ulimit, cgroup) had no memory left. Compare what the JVM " +
-			"takes (-XX:NativeMemoryTracking=summary, jcmd PID VM.native_memory) with the limit."
+		return "No bug is looked for: the machine, its container or a limit (ulimit, cgroup) had no memory left. Compare what " +
+			"the JVM takes (-XX:NativeMemoryTracking=summary, jcmd PID VM.native_memory) with the limit."
 	}
 	if a.Kind == signature.KindHang {
 		return a.afterHang()
@@ -87,7 +87,7 @@ func (a *Answer) afterHang() string {
 	if strings.HasPrefix(a.Explanation.Title, "hang: ") || strings.Contains(a.Explanation.Rule, "idle") {
 		whose = "whoever runs the program, if it hangs at all"
 	}
-	return "It belongs to " + whose + "; to the JDK (https://bugreport.java.com) only if no method of theirs is in it. Take two more " +
-		"dumps, ten seconds apart: `jcmd PID Thread.print -l`, and for virtual threads `jcmd PID Thread.dump_to_file -format=json FILE`; give " +
-		"misstep triage both. If you can start the program again, `misstep check --bundle DIR -- java …` packs a hang that it finds."
+	return "It belongs to " + whose + "; to the JDK (https://bugreport.java.com) only if no method of theirs is in it. Take two " +
+		"more dumps, ten seconds apart: `jcmd PID Thread.print -l`, and for virtual threads `jcmd PID Thread.dump_to_file " +
+		"-format=json FILE`; give misstep triage both. If you can start the program again, `misstep check --bundle DIR -- java …` packs a hang that it finds."
 }

@@ -18,7 +18,8 @@ var (
 	agentRE = regexp.MustCompile(`^(.*?)(?:Attaching to (?:process ID|core|remote)|JVM version is |Deadlock Detection:|` +
 		`Thread \d+: \(state = [A-Z_]+\)$)`)
 	errorMarks = [][]byte{
-		[]byte(" at pc=0x"), []byte(" Error ("), []byte("T H R E A D"), []byte("Current thread "), []byte(" frames: (J="), frameMark,
+		[]byte(" at pc=0x"), []byte(" Error ("), []byte("T H R E A D"), []byte("Current thread "), []byte(" frames: (J="),
+		frameMark,
 		[]byte("+0x"), []byte("JRE version: "), []byte("Java VM: "), []byte(" c1 "), []byte(" c2 "), []byte(" C1 "), []byte(" C2 "),
 		[]byte("jvmci "), []byte("j  "),
 	}

@@ -177,7 +177,8 @@ func TestNearKnownAndNext(t *testing.T) {
 	assert.Contains(t, one(t, "c.log", []byte(crashed)).Explanation.Next, "the maintainers of libpeek.so")
 	hang := one(t, "h.txt", []byte(hung)).Explanation.Next
 	assert.Contains(t, hang, "two more dumps")
-	profiler := strings.NewReplacer("libpeek.so", "libasyncProfiler.so", "Java_demo_Peek_at+", "StackWalker::walkVM()+").Replace(crashed)
+	profiler := strings.NewReplacer("libpeek.so", "libasyncProfiler.so", "Java_demo_Peek_at+", "StackWalker::walkVM()+").
+		Replace(crashed)
 	assert.Contains(t, one(t, "p.log", []byte(profiler)).Explanation.Next, "async-profiler/issues")
 }
 
@@ -200,7 +201,9 @@ func TestDumpsOfOneJVM(t *testing.T) {
 		return answers
 	}
 	for _, pair := range [][2]string{
-		{"carriers-25.txt", "carriers-25.json"}, {"carriers-25.json", "carriers-25.txt"}, {"carriers-25.txt", "carriersplain-25.txt"},
+		{"carriers-25.txt", "carriers-25.json"},
+		{"carriers-25.json", "carriers-25.txt"},
+		{"carriers-25.txt", "carriersplain-25.txt"},
 		{"busy-25.txt", "busy-25.json"},
 	} {
 		answers := files(file(pair[0]), file(pair[1]))

@@ -235,8 +235,10 @@ func identified(outcome *misstepv1.Outcome, like Answer) ([]Answer, error) {
 			return nil, err
 		}
 		a := like
-		a.Explanation = Explanation{Title: h.Title, JVM: like.Explanation.JVM, Line: like.Explanation.Line, Explanation: x,
-			Named: like.Explanation.Named, FormerID: h.FormerID}
+		a.Explanation = Explanation{
+			Title: h.Title, JVM: like.Explanation.JVM, Line: like.Explanation.Line, Explanation: x,
+			Named: like.Explanation.Named, FormerID: h.FormerID,
+		}
 		a.identify(h.ID, h.Signature)
 		answers = append(answers, a)
 	}

@@ -188,8 +188,8 @@ func (s *scanner) line(number int, line []byte) error {
 	return nil
 }
 
-// start is begins, and returns as well whether the section is an error file without its number signs, and whether it is a part, which
-// begins where no section is being read. What is no crash ends a part.
+// start is begins, and returns as well whether the section is an error file without its number signs, and whether it is a part,
+// which begins where no section is being read. What is no crash ends a part.
 func (s *scanner) start(line []byte) (f form, before []byte, bare, part bool) {
 	switch f, before = s.begins(line); {
 	case f != unspecified:

@@ -1,5 +1,5 @@
-// Package strictyaml reads YAML that people write into Go values. Its errors name line and field, and what is expected there, in the
-// words of YAML rather than in Go's.
+// Package strictyaml reads YAML that people write into Go values. Its errors name line and field, and what is expected there,
+// in the words of YAML rather than in Go's.
 package strictyaml
 
 import (
@@ -23,8 +23,8 @@ const (
 	maxLine = 300
 )
 
-// Decode reads one document into what into points to; a string without one leaves it as it is. Fields that its type does not have are
-// errors.
+// Decode reads one document into what into points to; a string without one leaves it as it is. Fields that its type does not
+// have are errors.
 func Decode(text []byte, into any) error {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)

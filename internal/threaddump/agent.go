@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// The serviceability agent prints threads by itself, of a JVM that does not answer or of a core file: jhsdb jstack, and jstack -F up
-// to 8 (sun.jvm.hotspot.tools.StackTrace and its neighbours in jdk.hotspot.agent). What it says of deadlocks comes before the threads:
+// The serviceability agent prints threads by itself, of a JVM that does not answer or of a core file: jhsdb jstack, and jstack
+// -F up to 8 (sun.jvm.hotspot.tools.StackTrace and its neighbours in jdk.hotspot.agent). What it says of deadlocks comes before
+// the threads:
 //
 //	"left" #12 prio=5 tid=0x00007f0c nid=0x1a2b waiting for monitor entry [0x00007f2d]     from 9 on
 //	   java.lang.Thread.State: BLOCKED (on object monitor)
