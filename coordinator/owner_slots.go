@@ -87,8 +87,8 @@ func (s *Server) mayHold(runner reporter, now time.Time) (n uint64, heldBack str
 	} else if most := uint64(s.config.OwnerSlots); most != 0 {
 		n = s.ownerSlots.begins(runner, most, now, s.config.LeaseTime)
 		heldBack = fmt.Sprintf("the runners of %s may hold %d trials at once (misstep coordinator --owner-slots), which leaves %d "+
-			"for the %d slots of this one until others end or are silent for %v: stop some, or raise the limit", runner.owner, most, n,
-			runner.GetSlots(), s.config.LeaseTime)
+			"for the %d slots of this one until others end or are silent for %v: stop some, or raise the limit",
+			runner.owner, most, n, runner.GetSlots(), s.config.LeaseTime)
 	}
 	if n >= uint64(runner.GetSlots()) {
 		return n, ""

@@ -46,13 +46,14 @@ var hangs = []reason[hung]{
 		func(h hung) bool { return h.initialiserCycle() },
 	},
 	{
-		"class-initialiser", "Threads wait until another one has initialised a class: the thread whose initialiser does not end is " +
-			"blamed where the dump shows it, otherwise those that wait.",
+		"class-initialiser", "Threads wait until another one has initialised a class: the thread whose initialiser does not end " +
+			"is blamed where the dump shows it, otherwise those that wait.",
 		func(h hung) bool { return h.hang.GetCause() == threaddump.CauseInitialisation && h.shown },
 	},
 	{
-		"starved-carriers", "Virtual threads could run, but every carrier runs another one or is pinned by it: those on the carriers " +
-			"are blamed, with the initialiser or native method that pins. Where a carrier is free, a thread that waits was not woken.",
+		"starved-carriers", "Virtual threads could run, but every carrier runs another one or is pinned by it: those on the " +
+			"carriers are blamed, with the initialiser or native method that pins. Where a carrier is free, a thread that waits was " +
+			"not woken.",
 		func(h hung) bool { return h.hang.GetCause() == threaddump.CauseCarriers && h.shown },
 	},
 	{

@@ -117,7 +117,7 @@ func (s *server) terminate() error {
 		return nil
 	case <-time.After(patience):
 		_ = s.cmd.Process.Kill()
-		<-s.ended // how it ends does not matter
+		<-s.ended //nolint:errcheck // how it ends does not matter
 		s.Longest = patience
 		return nil
 	}

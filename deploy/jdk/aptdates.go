@@ -46,8 +46,8 @@ func (a *apt) checkDates(file string) error {
 		}
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(list), "Release"), "In")
 		if before := newest[name]; at.Before(before) {
-			return fmt.Errorf("suite %q: the archive shows its state of %s, and showed that of %s before: its mirror is behind, or "+
-				"somebody replays old packages; try again later or another mirror, or remove %s to accept it", a.suite,
+			return fmt.Errorf("suite %q: the archive shows its state of %s, and showed that of %s before: its mirror is behind, "+
+				"or somebody replays old packages; try again later or another mirror, or remove %s to accept it", a.suite,
 				at.Format(time.RFC1123), before.Format(time.RFC1123), file)
 		}
 		newest[name] = at

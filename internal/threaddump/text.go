@@ -93,8 +93,9 @@ var (
 		`java\.util\.concurrent\.DelayScheduler\.\w+\(`)
 )
 
-// cut removes frames from a dump that ends early, so that nobody takes for what hangs what is left of the threads that every program
-// has: those of housekeepers, and of the thread in which the dump ends, unless they reach its bottom or a method of the program.
+// cut removes frames from a dump that ends early, so that nobody takes for what hangs what is left of the threads that every
+// program has: those of housekeepers, and of the thread in which the dump ends, unless they reach its bottom or a method of the
+// program.
 func (p *textParser) cut() {
 	if p.cur < 0 && (p.ended || !p.titled) {
 		return
