@@ -312,6 +312,9 @@ func TestNear(t *testing.T) {
 	require.Empty(t, near(own, signature.Crash{Error: "SIGILL", Frame: "V Foo::other"}), "an open frame is like everything")
 	require.Equal(t, []string{"P-3"}, near(own, signature.Hang{Cause: "limit", Waiters: []string{"left at Foo.f"}}))
 	const text = " guarantee(is_result_safe || is_in_asgct()) failed: unsafe access to zombie method"
-	require.Len(t, near(known.Default(), signature.Crash{Error: "Internal Error codeBlob.cpp" + text, Frame: "V CodeBlob::find"}), 3)
-	require.Empty(t, near(known.Default(), signature.Crash{Error: "Internal Error codeCache.cpp" + text, Frame: "V CodeBlob::find"}))
+	crashed := func(file string) signature.Crash {
+		return signature.Crash{Error: "Internal Error " + file + text, Frame: "V CodeBlob::find"}
+	}
+	require.Len(t, near(known.Default(), crashed("codeBlob.cpp")), 3)
+	require.Empty(t, near(known.Default(), crashed("codeCache.cpp")))
 }

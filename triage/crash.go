@@ -99,8 +99,8 @@ func crashError(c *misstepv1.Crash) string {
 // function of the system, and what it was for, which newer versions call the detail.
 var askedRE = regexp.MustCompile(`Native memory allocation \((\w+)\) failed to \w+ [^;]*?(?:bytes for|Error detail:) ([^;]+)`)
 
-// asked returns what memory was asked for without result, "malloc for Chunk::new"; "" if the report does not say it or is of another
-// error.
+// asked returns what memory was asked for without result, "malloc for Chunk::new"; "" if the report does not say it or is of
+// another error.
 func asked(c *misstepv1.Crash) string {
 	if !strings.HasPrefix(c.GetError(), "Out of Memory Error") {
 		return ""

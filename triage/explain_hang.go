@@ -41,8 +41,8 @@ var hangs = []reason[hung]{
 		func(h hung) bool { return h.hang.GetCause() == "safepoint" },
 	},
 	{
-		"initialiser-deadlock", "Threads wait for each other in a circle, some of them until a class is initialised. The JVM does " +
-			"not report such a circle: it follows from the initialisers on the stacks.",
+		"initialiser-deadlock", "Threads wait for each other in a circle, some of them until a class is initialised. The JVM " +
+			"does not report such a circle: it follows from the initialisers on the stacks.",
 		func(h hung) bool { return h.initialiserCycle() },
 	},
 	{
@@ -52,8 +52,8 @@ var hangs = []reason[hung]{
 	},
 	{
 		"starved-carriers", "Virtual threads could run, but every carrier runs another one or is pinned by it: those on the " +
-			"carriers are blamed, with the initialiser or native method that pins. Where a carrier is free, a thread that waits was " +
-			"not woken.",
+			"carriers are blamed, with the initialiser or native method that pins. Where a carrier is free, a thread that waits " +
+			"was not woken.",
 		func(h hung) bool { return h.hang.GetCause() == threaddump.CauseCarriers && h.shown },
 	},
 	{
