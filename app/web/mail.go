@@ -32,15 +32,14 @@ func (s *Site) Mail(ctx context.Context, finding string) ([]byte, error) {
 	}
 	f := p.data.(findingPage)
 	f.Mailed, f.Triage = true, false
-	var b bytes.Buffer
-	err = templates[p.template].ExecuteTemplate(&b, "mail", struct {
+	text, err := p.render("mail", struct {
 		shell
 		Style template.CSS
 	}{shell{Title: p.title, Data: f}, template.CSS(style)}) //nolint:gosec // the style sheet is ours
 	if err != nil {
 		return nil, err
 	}
-	return standing(b.Bytes())
+	return standing(text)
 }
 
 // standing makes a page refer to nothing: a link becomes its text, and a time that counts from now the date in its title.

@@ -61,3 +61,16 @@ func TestAFindingAsOneFileOfAHostileProgram(t *testing.T) {
 		assert.Contains(t, doc.Text(), "<script>alert(1)</script>")
 	}
 }
+
+// What changes the direction of text is visible there, too.
+func TestAFindingAsOneFileTurnsNoText(t *testing.T) {
+	s := newScene(t)
+	s.run(20, sim.Event{Rate: 1, Outcome: bug("a\u202egnp.exe")})
+	all, err := s.st.ListFindings(t.Context(), &misstepv1.ListFindingsRequest{})
+	require.NoError(t, err)
+	require.NotEmpty(t, all.GetFindings())
+	page, err := web.New(web.Options{Conn: s.st.Conn}).Mail(t.Context(), all.GetFindings()[0].GetId())
+	require.NoError(t, err)
+	assert.NotContains(t, string(page), "\u202e")
+	assert.Contains(t, string(page), `a\u202egnp.exe`)
+}

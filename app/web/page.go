@@ -141,8 +141,13 @@ func (s *Site) html(v *visit, r *http.Request, p *page) ([]byte, error) {
 		l.Current = r.URL.Path == l.Path || l.Path != "/" && strings.HasPrefix(r.URL.Path, l.Path+"/")
 		view.Nav = append(view.Nav, l)
 	}
+	return p.render("layout", view)
+}
+
+// render makes the page's HTML by a template that is around the page's own.
+func (p *page) render(around string, view any) ([]byte, error) {
 	var b bytes.Buffer
-	err := templates[p.template].ExecuteTemplate(&b, "layout", view)
+	err := templates[p.template].ExecuteTemplate(&b, around, view)
 	return undirected(b.Bytes()), err
 }
 
