@@ -111,6 +111,11 @@ func (r Row) bounded() Row {
 	return r
 }
 
+// Asked returns the rows without those of checks of which nothing was asked.
+func Asked(rows []Row) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Asked == 0 })
+}
+
 // Hardly reports whether as good as nothing was compared of what was asked.
 func (r Row) Hardly() bool { return r.Asked > 0 && float64(r.Compared) < hardly*float64(r.Asked) }
 

@@ -96,7 +96,9 @@ func (s *Site) campaign(r *http.Request) (*page, error) {
 		return nil, err
 	}
 	c := response.GetCampaign()
-	p := campaignPage{campaignRow: rowOf(c, s.Clock()), Map: mapOf(response.GetCombinations()), Compared: comparedOf(c)}
+	p := campaignPage{
+		campaignRow: rowOf(c, s.Clock()), Map: mapOf(response.GetCombinations()), Compared: compared.Asked(compared.OfCampaign(c)),
+	}
 	p.Stop = p.State == "running" && visitOf(r.Context()).may(misstepv1.Role_ROLE_HUNTER)
 	for _, check := range c.GetChecks() {
 		p.Checks = append(p.Checks, checkRowOf(check))
@@ -108,11 +110,6 @@ func (s *Site) campaign(r *http.Request) (*page, error) {
 		template: "campaign", title: cmp.Or(c.GetCampaign().GetName(), c.GetId()), data: p, json: response, live: true,
 		csv: csvOfCombinations(response.GetCombinations()),
 	}, nil
-}
-
-// comparedOf leaves out checks of which nothing was asked.
-func comparedOf(c *misstepv1.CampaignStatus) []compared.Row {
-	return slices.DeleteFunc(compared.OfCampaign(c), func(r compared.Row) bool { return r.Asked == 0 })
 }
 
 func checkRowOf(c *misstepv1.CheckCount) checkRow {

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"misstep/app/compared"
 )
@@ -13,7 +12,7 @@ const screenDoubts = 4
 
 // renderCompared prints what each walker was asked, by JDK and check, and what came of it.
 func renderCompared(w io.Writer, rows []compared.Row) {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(r compared.Row) bool { return r.Asked == 0 })
+	rows = compared.Asked(rows)
 	if len(rows) == 0 {
 		return
 	}
