@@ -54,6 +54,23 @@ type knownCommand struct {
 	Check  knownCheck  `cmd:"" help:"Check a file of known bugs: errors, matches that are too wide, and the findings of a store that it would label."`
 }
 
+// storedBugs returns the known bugs of a store, and the station on it, which the caller closes; nil where no store is named.
+func (f coordinatorFlags) storedBugs(ctx context.Context, e *env) (*station.Station, []*misstepv1.KnownBug, error) {
+	if len(f.Coordinator) == 0 && f.Dir == "" {
+		return nil, nil, nil
+	}
+	st, err := f.open(e)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
+	if err != nil {
+		st.Close()
+		return nil, nil, err
+	}
+	return st, r.GetBugs(), nil
+}
+
 type knownList struct {
 	coordinatorFlags
 	Own  bool `help:"Leave the built-in ones out."`
@@ -62,18 +79,12 @@ type knownList struct {
 
 // Run lists.
 func (c *knownList) Run(ctx context.Context, e *env) error {
-	var all []*misstepv1.KnownBug
-	if len(c.Coordinator) > 0 || c.Dir != "" {
-		st, err := c.open(e)
-		if err != nil {
-			return err
-		}
+	st, all, err := c.storedBugs(ctx, e)
+	if err != nil {
+		return err
+	}
+	if st != nil {
 		defer st.Close()
-		r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
-		if err != nil {
-			return err
-		}
-		all = r.GetBugs()
 	}
 	own, err := known.Own(all)
 	if err != nil {
@@ -108,19 +119,12 @@ type knownShow struct {
 
 // Run shows one. Without a store it is one of the built-in ones.
 func (c *knownShow) Run(ctx context.Context, e *env) error {
-	var st *station.Station
-	var stored []*misstepv1.KnownBug
-	if len(c.Coordinator) > 0 || c.Dir != "" {
-		var err error
-		if st, err = c.open(e); err != nil {
-			return err
-		}
+	st, stored, err := c.storedBugs(ctx, e)
+	if err != nil {
+		return err
+	}
+	if st != nil {
 		defer st.Close()
-		r, err := st.ListKnownBugs(ctx, &misstepv1.ListKnownBugsRequest{})
-		if err != nil {
-			return err
-		}
-		stored = r.GetBugs()
 	}
 	own, err := known.Own(stored)
 	if err != nil {
