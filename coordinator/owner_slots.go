@@ -82,16 +82,22 @@ func (s *Server) mayHold(runner reporter, now time.Time) (n uint64, heldBack str
 	if !runner.known() {
 		return n, ""
 	}
-	if short := s.config.Unclaimed.Short(runner.owner, plausible.MostEvidence); short != nil {
-		n, heldBack = 0, short.String()
-	} else if most := uint64(s.config.OwnerSlots); most != 0 {
+	short, most := s.config.Unclaimed.Short(runner.owner, plausible.MostEvidence), uint64(s.config.OwnerSlots)
+	switch {
+	case short != nil:
+		n = 0
+	case most != 0:
 		n = s.ownerSlots.begins(runner, most, now, s.config.LeaseTime)
-		heldBack = fmt.Sprintf("the runners of %s may hold %d trials at once (misstep coordinator --owner-slots), which leaves %d "+
-			"for the %d slots of this one until others end or are silent for %v: stop some, or raise the limit",
-			runner.owner, most, n, runner.GetSlots(), s.config.LeaseTime)
 	}
 	if n >= uint64(runner.GetSlots()) {
 		return n, ""
+	}
+	if short != nil {
+		heldBack = short.String()
+	} else {
+		heldBack = fmt.Sprintf("the runners of %s may hold %d trials at once (misstep coordinator --owner-slots), which leaves %d "+
+			"for the %d slots of this one until others end or are silent for %v: stop some, or raise the limit",
+			runner.owner, most, n, runner.GetSlots(), s.config.LeaseTime)
 	}
 	s.ownerSlots.logged.Do(func() {
 		s.config.Logger.Warn("a runner is held back by a limit of its owner", "owner", runner.owner, "runner", runner.GetId(),
