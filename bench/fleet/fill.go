@@ -64,6 +64,32 @@ func fill(ctx context.Context, url string, target uint64) (stored uint64, err er
 	}
 }
 
+// extend changes the campaign that fills a store, which it makes first, transaction by transaction until there is no more.
+func extend(ctx context.Context, url string, change func(store.Tx, *store.Campaign) (more bool, err error)) (err error) {
+	if _, err := fill(ctx, url, 1); err != nil {
+		return err
+	}
+	st, err := stores.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	for more := true; more; {
+		err := st.Update(ctx, func(tx store.Tx) error {
+			c, err := tx.Campaign(filled)
+			if err != nil {
+				return err
+			}
+			more, err = change(tx, c)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func countResults(tx store.Tx) (n uint64, err error) {
 	counts, err := tx.Counts()
 	for _, c := range counts {

@@ -17,7 +17,6 @@ import (
 	"misstep/bench"
 	"misstep/coordinator"
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/stores"
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/signature"
 )
@@ -76,33 +75,13 @@ func (r *results) measureReads(ctx context.Context, dir string, until time.Time)
 }
 
 // fillReads makes a store hold so many trials.
-func fillReads(ctx context.Context, url string, target uint64) (err error) {
-	if _, err := fill(ctx, url, 1); err != nil { // the campaign
-		return err
-	}
-	st, err := stores.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	for stored := uint64(0); stored < target; {
-		if err := st.Update(ctx, func(tx store.Tx) error {
-			c, err := tx.Campaign(filled)
-			if err != nil {
-				return err
-			}
-			if c.Next < target {
-				if err := addReads(tx, c, min(fillBatch, target-c.Next)); err != nil {
-					return err
-				}
-			}
-			stored = c.Next
-			return nil
-		}); err != nil {
-			return err
+func fillReads(ctx context.Context, url string, target uint64) error {
+	return extend(ctx, url, func(tx store.Tx, c *store.Campaign) (more bool, err error) {
+		if c.Next < target {
+			err = addReads(tx, c, min(fillBatch, target-c.Next))
 		}
-	}
-	return nil
+		return c.Next < target, err
+	})
 }
 
 // addReads adds the next n trials of a campaign, some of which show a finding.

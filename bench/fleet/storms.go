@@ -13,7 +13,6 @@ import (
 
 	"misstep/bench"
 	"misstep/coordinator/store"
-	"misstep/coordinator/store/stores"
 )
 
 // stormFleets are the numbers of runners that storms hit.
@@ -293,35 +292,22 @@ func (s *stormScene) play(ctx context.Context, coordinators int) (hits []hit, er
 func (s *stormScene) place() string { return cmp.Or(s.url, s.dir) }
 
 // addExpired stores leases of runners that are gone, of a campaign that the fleet continues.
-func addExpired(ctx context.Context, url string, n uint64) (err error) {
-	if _, err := fill(ctx, url, 1); err != nil { // the campaign
-		return err
-	}
-	st, err := stores.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	for added := uint64(0); added < n; {
-		err := st.Update(ctx, func(tx store.Tx) error {
-			c, err := tx.Campaign(filled)
-			if err != nil {
-				return err
-			}
-			leases, err := leasesFor(c, min(fillBatch, n-added))
-			if err != nil {
-				return err
-			}
-			added += uint64(len(leases))
-			b, ok := tx.(store.Bulk)
-			if !ok {
-				return errors.New("expected a store that takes many rows at once")
-			}
-			return errors.Join(b.AddLeases(leases), tx.PutCampaign(c))
-		})
+func addExpired(ctx context.Context, url string, n uint64) error {
+	added := uint64(0)
+	err := extend(ctx, url, func(tx store.Tx, c *store.Campaign) (more bool, err error) {
+		leases, err := leasesFor(c, min(fillBatch, n-added))
 		if err != nil {
-			return fmt.Errorf("add expired leases: %w", err)
+			return false, err
 		}
+		added += uint64(len(leases))
+		b, ok := tx.(store.Bulk)
+		if !ok {
+			return false, errors.New("expected a store that takes many rows at once")
+		}
+		return added < n, errors.Join(b.AddLeases(leases), tx.PutCampaign(c))
+	})
+	if err != nil {
+		return fmt.Errorf("add expired leases: %w", err)
 	}
 	return nil
 }
