@@ -251,9 +251,15 @@ func (c *Catalogue) workFolder(name string) (string, error) {
 
 // lock serialises the Adds of one name.
 func (c *Catalogue) lock(ctx context.Context, name string, options AddOptions) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(c.dir(), ".lock-"+name), os.O_CREATE|os.O_RDWR, 0o644)
+	waiting := func() { options.report("waiting for another import under this name", 0, 0) }
+	return lockFile(ctx, filepath.Join(c.dir(), ".lock-"+name), waiting)
+}
+
+// lockFile locks a file, which it makes, as filelock.Wait does.
+func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	return filelock.Wait(ctx, file, func() { options.report("waiting for another import under this name", 0, 0) })
+	return filelock.Wait(ctx, file, waiting)
 }

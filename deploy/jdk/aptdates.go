@@ -1,6 +1,7 @@
 package jdk
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,12 @@ const maxReleaseHead = 64 << 10
 // checkDates refuses package lists that are older than those of an earlier import: a signature stays valid for ever, and only some
 // suites say until when a state is (Valid-Until, which apt checks), so a mirror could show old packages with known holes as the
 // newest. apt compares dates only with lists that it has, and each import begins without.
-func (a *apt) checkDates(file string) error {
+func (a *apt) checkDates(ctx context.Context, file string) error {
+	unlock, err := lockFile(ctx, file+".lock", nil)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	newest := map[string]time.Time{}
 	switch text, err := os.ReadFile(file); {
 	case errors.Is(err, fs.ErrNotExist):

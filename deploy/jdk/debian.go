@@ -73,7 +73,7 @@ func (d debian) fetch(ctx context.Context, work string, options AddOptions) (bui
 	if err := a.update(ctx); err != nil {
 		return build{}, err
 	}
-	if err := a.checkDates(filepath.Join(filepath.Dir(work), aptDatesFile)); err != nil {
+	if err := a.checkDates(ctx, filepath.Join(filepath.Dir(work), aptDatesFile)); err != nil {
 		return build{}, err
 	}
 	jre, jdk := fmt.Sprintf("openjdk-%d-jre-headless", d.feature), fmt.Sprintf("openjdk-%d-jdk-headless", d.feature)

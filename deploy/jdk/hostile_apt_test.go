@@ -83,7 +83,7 @@ func TestOldPackageLists(t *testing.T) {
 		if err := a.update(t.Context()); err != nil {
 			return err
 		}
-		return a.checkDates(dates)
+		return a.checkDates(t.Context(), dates)
 	}
 	require.NoError(t, read("Thu, 12 Nov 2020 10:00:00 UTC"))
 	require.NoError(t, read("Fri, 13 Nov 2020 10:00:00 UTC"))
