@@ -16,13 +16,13 @@ func initialisers(threads []*misstepv1.HungThread) (places []string) {
 	waits := newWaits(threads)
 	for _, t := range threads {
 		place := waiter(t)
-		if place != "" && t.GetWaitsFor() == classOfClasses && t.GetHeldBy() == "" && t.GetHeldById() == 0 {
-			places = append(places, place+signature.WaitsFor+classOfClasses)
+		if place != "" && t.GetWaitsFor() == threaddump.ClassOfClasses && t.GetHeldBy() == "" && t.GetHeldById() == 0 {
+			places = append(places, place+signature.WaitsFor+threaddump.ClassOfClasses)
 		}
 	}
 	owners := map[string]bool{}
 	for i, t := range threads {
-		if t.GetWaitsFor() != classOfClasses || waits.next[i] < 0 {
+		if t.GetWaitsFor() != threaddump.ClassOfClasses || waits.next[i] < 0 {
 			continue
 		}
 		if part := initialiser(threads[waits.end(i)]); part != "" {
@@ -39,8 +39,6 @@ func initialisers(threads []*misstepv1.HungThread) (places []string) {
 	places = slices.Compact(places)
 	return places[:min(len(places), maxWaiters)]
 }
-
-const classOfClasses = "java.lang.Class"
 
 // initialiser returns the part of the signature of a thread that initialises a class, the innermost if it initialises several; ""
 // if it initialises none.
@@ -79,7 +77,7 @@ func (h hung) initialiserCycle() bool {
 		return false
 	}
 	for _, c := range h.cycles {
-		if slices.ContainsFunc(c, func(i int) bool { return h.hang.GetThreads()[i].GetWaitsFor() == classOfClasses }) {
+		if slices.ContainsFunc(c, func(i int) bool { return h.hang.GetThreads()[i].GetWaitsFor() == threaddump.ClassOfClasses }) {
 			return true
 		}
 	}

@@ -71,13 +71,13 @@ func (d *Dump) linkSuperclasses() {
 			owner = k
 		}
 		if owner >= 0 {
-			t.WaitsFor, t.HeldBy = classOfClasses, owner
+			t.WaitsFor, t.HeldBy = ClassOfClasses, owner
 		}
 	}
 }
 
-// classOfClasses is the class of what a thread waits for that waits for the initialisation of a class.
-const classOfClasses = "java.lang.Class"
+// ClassOfClasses is the class of what a thread waits for that waits for the initialisation of a class.
+const ClassOfClasses = "java.lang.Class"
 
 // pinning is the method in which a virtual thread waits that cannot leave its carrier.
 const pinning = "java.lang.VirtualThread.parkOnCarrierThread("

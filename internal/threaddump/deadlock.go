@@ -233,7 +233,7 @@ func (d *Dump) linkClasses() {
 		}
 		others := slices.DeleteFunc(slices.Clone(initialise), func(other int) bool { return other == i })
 		if len(others) == 1 {
-			t.WaitsFor, t.HeldBy = classOfClasses, others[0]
+			t.WaitsFor, t.HeldBy = ClassOfClasses, others[0]
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (d *Dump) Fill(t *misstepv1.HungThread, i int) {
 	if from.HeldBy >= 0 {
 		t.HeldBy, t.HeldById = d.Threads[from.HeldBy].Name, d.id(from.HeldBy)
 	} else if from.awaitsClass() {
-		t.WaitsFor = classOfClasses
+		t.WaitsFor = ClassOfClasses
 	}
 }
 

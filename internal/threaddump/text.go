@@ -245,7 +245,7 @@ func (t *Thread) read(line string) {
 // monitor that it has released.
 func (l *locks) line(line string) {
 	if class, ok := strings.CutPrefix(line, "- waiting on the Class initialization monitor for "); ok {
-		l.wants, l.wantClass = initialisation+class, classOfClasses
+		l.wants, l.wantClass = initialisation+class, ClassOfClasses
 		return
 	}
 	if strings.HasPrefix(line, "- waiting on <no object") {
