@@ -74,6 +74,23 @@ func TestStackTracesAreTaken(t *testing.T) {
 	}
 }
 
+// The thread stops before the JVM's heap does: from 26 on a dump that needs a collection after that would never end, nor would the
+// JVM (reports/MISSTEP-dump-at-exit).
+func TestTheStackSamplerDoesNotHoldUpTheEnd(t *testing.T) {
+	for _, j := range features(t) {
+		if j.feature < 26 {
+			continue
+		}
+		t.Run(j.String(), func(t *testing.T) {
+			for range 4 {
+				r := run(t, j, Options{Stacks: time.Millisecond}, []string{"-Xmx64m", "-Xmn2m"}, "DumpAtEnd")
+				require.NoError(t, r.err, r.output)
+				require.True(t, r.status.Ended)
+			}
+		})
+	}
+}
+
 // The thread has no shadow and gets no signals: where only it is to be sampled, nothing is.
 func TestTheStackSamplerIsLeftAlone(t *testing.T) {
 	for _, j := range jvms(t) {

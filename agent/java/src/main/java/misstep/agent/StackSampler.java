@@ -17,6 +17,10 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <p>A round that takes longer than the interval is followed by the next one at once; those that it
  * missed are not made up for. Virtual threads are not among the threads.
+ *
+ * <p>It ends when the JVM begins to. From JDK 26 on (JDK-8366865) a thread that needs a collection
+ * once the heap has been stopped waits for ever; a dump holds the list of all threads until it is
+ * complete, and the JVM's end waits for that list (reports/MISSTEP-dump-at-exit).
  */
 final class StackSampler extends Thread {
   /** Name of the file in the agent's folder. */
@@ -31,12 +35,16 @@ final class StackSampler extends Thread {
   /** Threads that are asked for a second time, in a round: a bound to what it costs. */
   private static final int MOST_ASKED = 8;
 
+  /** Milliseconds for which the JVM's end waits for the last round. */
+  private static final long LAST_ROUND = 10_000;
+
   private final long interval;
   private final StackFile file;
   private final Map<StackTraceElement, Integer> frames = new HashMap<>();
   private final Map<Thread, Known> threads = new HashMap<>();
   private int seen;
   private int round;
+  private volatile boolean ending;
 
   /** A thread with its number in the file and its last trace. */
   private static final class Known {
@@ -69,6 +77,18 @@ final class StackSampler extends Thread {
     this.interval = interval;
     file = new StackFile(path);
     setDaemon(true);
+    Runtime.getRuntime().addShutdownHook(new Thread(this::end, NAME + "-end"));
+  }
+
+  /** Makes the round that is under way the last one, and waits for it. */
+  private void end() {
+    ending = true;
+    LockSupport.unpark(this);
+    try {
+      join(LAST_ROUND);
+    } catch (InterruptedException e) {
+      currentThread().interrupt();
+    }
   }
 
   @Override
@@ -77,8 +97,11 @@ final class StackSampler extends Thread {
     try {
       for (long due = System.nanoTime(); sample(); ) {
         due = Math.max(due + interval, System.nanoTime());
-        for (long left; (left = due - System.nanoTime()) > 0; ) {
+        for (long left; !ending && (left = due - System.nanoTime()) > 0; ) {
           LockSupport.parkNanos(left);
+        }
+        if (ending) {
+          return;
         }
       }
       file.end();
