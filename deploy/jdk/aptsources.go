@@ -178,7 +178,7 @@ func (s aptSource) stanza(suite string) string {
 	field("Suites", suite)
 	field("Components", "main")
 	field("Targets", "Packages") // neither translations nor file lists
-	for _, name := range []string{"Signed-By", "Architectures", "Trusted", "Check-Valid-Until", "Allow-Insecure"} {
+	for _, name := range []string{"Signed-By", "Architectures", "Trusted", "Check-Valid-Until", "Check-Date", "Allow-Insecure"} {
 		field(name, s[strings.ToLower(name)])
 	}
 	return b.String()
