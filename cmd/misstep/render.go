@@ -60,6 +60,9 @@ func renderOutcome(w io.Writer, r *misstepv1.Recipe, o *misstepv1.Outcome, known
 	} else if o.GetReason() != "" {
 		fmt.Fprintf(w, " (%s)", o.GetReason())
 	}
+	if f := o.GetApplicationFailure(); f != nil { // beside mismatches, not below their stacks
+		fmt.Fprintf(w, "\nthe workload failed (%s): %s", f.GetReason(), f.GetMessage())
+	}
 	fmt.Fprintf(w, "\nwall %v, cpu %v, exit code %d", o.GetWall().AsDuration().Round(time.Millisecond),
 		o.GetCpu().AsDuration().Round(time.Millisecond), o.GetExitCode())
 	if o.GetSignal() != 0 {
@@ -99,9 +102,6 @@ func renderOutcome(w io.Writer, r *misstepv1.Recipe, o *misstepv1.Outcome, known
 	}
 	if h := o.GetHang(); h != nil {
 		fmt.Fprintf(w, "\nhang: %s, %d threads seen\n", h.GetCause(), len(h.GetThreads()))
-	}
-	if f := o.GetApplicationFailure(); f != nil {
-		fmt.Fprintf(w, "\nthe workload failed (%s): %s\n", f.GetReason(), f.GetMessage())
 	}
 }
 

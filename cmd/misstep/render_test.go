@@ -49,6 +49,18 @@ func TestOutcomeCountsAllMismatches(t *testing.T) {
 	assert.Equal(t, "5 of one kind, known as JDK-8303444", mismatchSummary(o, known))
 }
 
+// That the workload failed is told in the second line, not below the stacks of its mismatches.
+func TestOutcomeTellsAFailureBesideMismatches(t *testing.T) {
+	o := &misstepv1.Outcome{
+		Kind:               misstepv1.OutcomeKind_OUTCOME_KIND_MISMATCHES,
+		Mismatches:         []*misstepv1.Mismatch{{Check: "gst-asgct", Kind: "truncated", Count: 5}},
+		ApplicationFailure: &misstepv1.ApplicationFailure{Reason: "wall", Message: "not done after 4m0s"},
+	}
+	var b bytes.Buffer
+	renderOutcome(&b, nil, o, nil)
+	assert.Contains(t, b.String(), "outcome: mismatches (5 of one kind)\nthe workload failed (wall): not done after 4m0s\nwall 0s,")
+}
+
 // A clean outcome in which nothing was checked says so.
 func TestOutcomeWithoutChecksSaysSo(t *testing.T) {
 	const nothing = "nothing was checked"
