@@ -224,6 +224,10 @@ $(BENCHES): bench-%: catalogue
 .PHONY: chaos
 chaos: bench-chaos ## campaigns while coordinators, runners, database, network, clock and disks fail (BUDGET, SEED); see bench-NAME
 
+.PHONY: reports
+reports: setup-test ## run the tests of the bugs in reports/, which need no Misstep, on JDKs with each bug and without
+	@gotestsum --format testname -- -count=1 ./reports
+
 # --- linting --------------------------------------------------------------------------------------------------------------
 
 LINTERS := lint-go lint-cpp lint-proto lint-java lint-shell lint-prose

@@ -221,6 +221,7 @@ func renderCampaign(w io.Writer, s *misstepv1.CampaignStatus) {
 	renderUnfinished(w, s)
 	renderRepetitions(w, s.GetRepetitions())
 	renderUnproved(w, s)
+	renderFailedBeside(w, s)
 	for _, need := range slices.Sorted(maps.Keys(s.GetUnplaced())) {
 		fmt.Fprintf(w, "%[2]d trials wait for a runner with %[1]s; no connected one has it%[3]s\n", need, s.GetUnplaced()[need],
 			executors.Remedy(need))

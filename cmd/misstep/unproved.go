@@ -21,6 +21,14 @@ func renderUnproved(w io.Writer, s *misstepv1.CampaignStatus) {
 	}
 }
 
+// renderFailedBeside prints which trials found something and failed as well: what they found counts, the rest of them is open.
+func renderFailedBeside(w io.Writer, s *misstepv1.CampaignStatus) {
+	for _, u := range s.GetFailedBeside() {
+		fmt.Fprintf(w, "%d of the trials with outcome %s failed as well: %s (%s)\n", u.GetTrials(), u.GetOutcome(),
+			printable(u.GetReason()), u.GetJdk())
+	}
+}
+
 // nothingProved is how a hunt in dir ends whose checks compared nothing and that found nothing; nil for any other.
 func nothingProved(s *misstepv1.CampaignStatus, dir string) error {
 	for _, c := range s.GetChecks() {

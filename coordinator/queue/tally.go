@@ -24,10 +24,7 @@ func ownTally(c *store.Campaign) {
 		own.Signals = &misstepv1.SignalCount{Sent: s.GetSent(), Delivered: s.GetDelivered(), Answered: s.GetAnswered()}
 	}
 	own.FindingIds = slices.Clone(own.GetFindingIds())
-	own.Unproved = slices.Clone(own.GetUnproved())
-	for i, u := range own.GetUnproved() {
-		own.Unproved[i] = proto.CloneOf(u)
-	}
+	own.Unproved, own.FailedBeside = cloneGroups(own.GetUnproved()), cloneGroups(own.GetFailedBeside())
 	own.Repetitions = proto.CloneOf(own.GetRepetitions())
 	own.Compared = slices.Clone(own.GetCompared())
 	c.Tally = own
@@ -52,6 +49,8 @@ func addOutcome(tally *misstepv1.CampaignStatus, o *misstepv1.Outcome, r *misste
 	tally.Outcomes[misstepv1.OutcomeName(o.GetKind())]++
 	if len(findingIDs) == 0 && provesNothing(o.GetKind()) {
 		addUnproved(tally, misstepv1.OutcomeName(o.GetKind()), o.GetReason(), r.GetJdk())
+	} else if o.GetApplicationFailure() != nil && !provesNothing(o.GetKind()) {
+		addFailedBeside(tally, o, r.GetJdk())
 	}
 	tally.Checks = AddChecks(tally.Checks, o.GetChecks())
 	tally.Signals = AddSignals(tally.Signals, o.GetSignals())

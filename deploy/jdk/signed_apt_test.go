@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -25,7 +24,7 @@ func newSignedArchive(t *testing.T) signedArchive {
 			t.Skipf("needs apt and gpg: %v", err)
 		}
 	}
-	gnupg, err := os.MkdirTemp("", "gpg") // a short path: it holds the agent's socket
+	gnupg, err := os.MkdirTemp("", "gpg") //nolint:usetesting // a short path: it holds the agent's socket
 	require.NoError(t, err)
 	s := signedArchive{root: t.TempDir(), gnupg: gnupg, dates: filepath.Join(t.TempDir(), aptDatesFile)}
 	t.Cleanup(func() {
@@ -69,7 +68,8 @@ func (s signedArchive) read(t *testing.T, key, checkValidUntil string) error {
 	t.Helper()
 	work := t.TempDir()
 	sources := filepath.Join(work, "a.list")
-	write(t, sources, "deb [arch=amd64 signed-by="+key+" check-date=yes check-valid-until="+checkValidUntil+"] copy:"+s.root+" trixie main\n", 0o644)
+	options := "arch=amd64 signed-by=" + key + " check-date=yes check-valid-until=" + checkValidUntil
+	write(t, sources, "deb ["+options+"] copy:"+s.root+" trixie main\n", 0o644)
 	a, err := newApt(work, "trixie", AddOptions{AptSources: []string{sources}})
 	require.NoError(t, err)
 	if err := a.update(t.Context()); err != nil {
@@ -93,7 +93,7 @@ func TestSignedArchives(t *testing.T) {
 	err := s.read(t, s.key, "yes")
 	require.ErrorContains(t, err, `apt cannot read suite "trixie"`)
 	require.ErrorContains(t, err, "is expired")
-	assert.ErrorContains(t, err, s.root, "which archive")
+	require.ErrorContains(t, err, s.root, "which archive")
 	require.NoError(t, s.read(t, s.key, "no"), "the host's administrator accepts it")
 
 	s.publish(t, second+valid)

@@ -20,7 +20,7 @@ import java.util.concurrent.TimeUnit;
  */
 public final class DumpAtExit {
   private static final int TRIES = 8;
-  private static final int SECONDS = 10;
+  private static final int SECONDS = 30;
   private static volatile Object garbage;
 
   public static void main(String[] args) throws Exception {
@@ -32,7 +32,14 @@ public final class DumpAtExit {
     for (int i = 1; i <= TRIES; i++) {
       if (!ends(how)) {
         throw new AssertionError(
-            how + ": JVM " + i + " of " + TRIES + " had not ended " + SECONDS + " s after its start");
+            how
+                + ": JVM "
+                + i
+                + " of "
+                + TRIES
+                + " had not ended "
+                + SECONDS
+                + " s after its start");
       }
     }
     System.out.println(how + ": " + TRIES + " of " + TRIES + " JVMs ended");

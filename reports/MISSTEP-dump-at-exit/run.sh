@@ -3,7 +3,10 @@
 # later only.
 set -euo pipefail
 home=${1:-${JAVA_HOME:?usage: run.sh JDK}}
-[ -x "$home/bin/javac" ] || { echo "run.sh: $home has no bin/javac: name the folder of a JDK" >&2; exit 2; }
+[ -x "$home/bin/javac" ] || {
+  echo "run.sh: $home has no bin/javac: name the folder of a JDK" >&2
+  exit 2
+}
 classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
 "$home/bin/javac" -d "$classes" "$(dirname "$0")/DumpAtExit.java" || exit 2

@@ -68,7 +68,7 @@ func (t *Seen) campaign(c *store.Campaign) (*store.Campaign, error) {
 	other := *c
 	other.Tally = misstepv1.Shallow(c.Tally)
 	other.Tally.FindingIds, other.Tally.Checks, other.Tally.Signals = ids, nil, nil
-	other.Tally.Compared = nil
+	other.Tally.Compared, other.Tally.FailedBeside = nil, nil
 	other.Tally.Outcomes = make(map[string]uint64, len(c.Tally.GetOutcomes()))
 	showing := showing
 	if c.Submission.GetCampaign().GetFailureFindings() {

@@ -807,7 +807,10 @@ type CampaignStatus struct {
 	Held []string `protobuf:"bytes,81,rep,name=held,proto3" json:"held,omitempty"`
 	// compared has the checks of the finished trials by JDK and profiler, in the order in which these came; at most 64 groups. Trials
 	// of an older coordinator are not in it. Empty where outcomes are "hidden".
-	Compared      []*ComparedOn `protobuf:"bytes,90,rep,name=compared,proto3" json:"compared,omitempty"`
+	Compared []*ComparedOn `protobuf:"bytes,90,rep,name=compared,proto3" json:"compared,omitempty"`
+	// failed_beside groups the finished trials that found something and whose workload failed, or was stopped at a limit, as well: by
+	// their outcome, the failure and the JDK; at most 16 groups.
+	FailedBeside  []*UnprovedTrials `protobuf:"bytes,92,rep,name=failed_beside,json=failedBeside,proto3" json:"failed_beside,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1024,6 +1027,13 @@ func (x *CampaignStatus) GetCompared() []*ComparedOn {
 	return nil
 }
 
+func (x *CampaignStatus) GetFailedBeside() []*UnprovedTrials {
+	if x != nil {
+		return x.FailedBeside
+	}
+	return nil
+}
+
 // ComparedOn are the checks of trials with one JDK and one profiler.
 type ComparedOn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1234,10 +1244,11 @@ func (x *DayUsage) GetEvidence() uint64 {
 	return 0
 }
 
-// UnprovedTrials are trials of a campaign that ended alike without proving anything.
+// UnprovedTrials are trials of a campaign that ended alike without proving anything, or that failed alike beside what they found.
 type UnprovedTrials struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// outcome of each: "void", "application-failure", or "given-up" for one that was given up after infrastructure failures.
+	// outcome of each: "void", "application-failure", or "given-up" for one that was given up after infrastructure failures; that of
+	// the finding where there is one.
 	Outcome string `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	// reason of the first of them; those of the others differ in numbers only.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -5472,7 +5483,7 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\bworkload\x18\x02 \x01(\tR\bworkload\x12\x19\n" +
 	"\bflag_set\x18\x03 \x01(\tR\aflagSet\x12\x16\n" +
 	"\x06trials\x18\x04 \x01(\x04R\x06trials\x12\x12\n" +
-	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\xa8\t\n" +
+	"\x04hits\x18\x05 \x01(\x04R\x04hits\"\xe9\t\n" +
 	"\x0eCampaignStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x14.misstep.v1.CampaignR\bcampaign\x12/\n" +
@@ -5504,7 +5515,8 @@ const file_misstep_v1_admin_proto_rawDesc = "" +
 	"\vrepetitions\x18F \x01(\v2\x17.misstep.v1.RepetitionsR\vrepetitions\x12*\n" +
 	"\x05today\x18P \x01(\v2\x14.misstep.v1.DayUsageR\x05today\x12\x12\n" +
 	"\x04held\x18Q \x03(\tR\x04held\x122\n" +
-	"\bcompared\x18Z \x03(\v2\x16.misstep.v1.ComparedOnR\bcompared\x1a;\n" +
+	"\bcompared\x18Z \x03(\v2\x16.misstep.v1.ComparedOnR\bcompared\x12?\n" +
+	"\rfailed_beside\x18\\ \x03(\v2\x1a.misstep.v1.UnprovedTrialsR\ffailedBeside\x1a;\n" +
 	"\rOutcomesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a;\n" +
@@ -6042,140 +6054,141 @@ var file_misstep_v1_admin_proto_depIdxs = []int32{
 	13,  // 19: misstep.v1.CampaignStatus.repetitions:type_name -> misstep.v1.Repetitions
 	14,  // 20: misstep.v1.CampaignStatus.today:type_name -> misstep.v1.DayUsage
 	12,  // 21: misstep.v1.CampaignStatus.compared:type_name -> misstep.v1.ComparedOn
-	99,  // 22: misstep.v1.ComparedOn.checks:type_name -> misstep.v1.CheckCount
-	87,  // 23: misstep.v1.ComparedOn.cut:type_name -> misstep.v1.ComparedOn.CutEntry
-	101, // 24: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
-	22,  // 25: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
-	88,  // 26: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
-	98,  // 27: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
-	23,  // 28: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
-	89,  // 29: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
-	23,  // 30: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
-	14,  // 31: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
-	25,  // 32: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
-	32,  // 33: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
-	39,  // 34: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
-	102, // 35: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
-	98,  // 36: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
-	33,  // 37: misstep.v1.RunnerStatus.draining:type_name -> misstep.v1.DrainedRunner
-	98,  // 38: misstep.v1.DrainedRunner.at:type_name -> google.protobuf.Timestamp
-	90,  // 39: misstep.v1.DrainedRunners.by_holder:type_name -> misstep.v1.DrainedRunners.ByHolderEntry
-	91,  // 40: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
-	98,  // 41: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
-	103, // 42: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
-	98,  // 43: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
-	43,  // 44: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
-	92,  // 45: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
-	93,  // 46: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
-	94,  // 47: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
-	98,  // 48: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
-	32,  // 49: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
-	101, // 50: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
-	104, // 51: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
-	46,  // 52: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
-	50,  // 53: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
-	105, // 54: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
-	106, // 55: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
-	98,  // 56: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
-	98,  // 57: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
-	107, // 58: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
-	105, // 59: misstep.v1.Bug.history:type_name -> misstep.v1.History
-	104, // 60: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
-	108, // 61: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
-	98,  // 62: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
-	109, // 63: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
-	110, // 64: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
-	110, // 65: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	110, // 66: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
-	110, // 67: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
-	110, // 68: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
-	67,  // 69: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
-	103, // 70: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
-	111, // 71: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
-	112, // 72: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
-	113, // 73: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
-	114, // 74: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
-	101, // 75: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
-	78,  // 76: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
-	78,  // 77: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
-	106, // 78: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
-	115, // 79: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
-	98,  // 80: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
-	98,  // 81: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
-	116, // 82: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
-	106, // 83: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
-	101, // 84: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
-	117, // 85: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
-	118, // 86: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
-	119, // 87: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
-	119, // 88: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
-	14,  // 89: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
-	33,  // 90: misstep.v1.DrainedRunners.ByHolderEntry.value:type_name -> misstep.v1.DrainedRunner
-	40,  // 91: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
-	45,  // 92: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
-	1,   // 93: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
-	6,   // 94: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
-	8,   // 95: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
-	65,  // 96: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
-	16,  // 97: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
-	18,  // 98: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
-	30,  // 99: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
-	20,  // 100: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
-	37,  // 101: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
-	35,  // 102: misstep.v1.AdminService.DrainRunner:input_type -> misstep.v1.DrainRunnerRequest
-	26,  // 103: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
-	28,  // 104: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
-	46,  // 105: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
-	48,  // 106: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
-	51,  // 107: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
-	53,  // 108: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
-	55,  // 109: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
-	57,  // 110: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
-	59,  // 111: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
-	61,  // 112: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
-	63,  // 113: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
-	79,  // 114: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
-	81,  // 115: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
-	83,  // 116: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
-	68,  // 117: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
-	70,  // 118: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
-	72,  // 119: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
-	74,  // 120: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
-	76,  // 121: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
-	4,   // 122: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
-	7,   // 123: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
-	9,   // 124: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
-	66,  // 125: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
-	17,  // 126: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
-	19,  // 127: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
-	31,  // 128: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
-	21,  // 129: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
-	38,  // 130: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
-	36,  // 131: misstep.v1.AdminService.DrainRunner:output_type -> misstep.v1.DrainRunnerResponse
-	27,  // 132: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
-	29,  // 133: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
-	47,  // 134: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
-	49,  // 135: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
-	52,  // 136: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
-	54,  // 137: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
-	56,  // 138: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
-	58,  // 139: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
-	60,  // 140: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
-	62,  // 141: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
-	64,  // 142: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
-	80,  // 143: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
-	82,  // 144: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
-	84,  // 145: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
-	69,  // 146: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
-	71,  // 147: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
-	73,  // 148: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
-	75,  // 149: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
-	77,  // 150: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
-	122, // [122:151] is the sub-list for method output_type
-	93,  // [93:122] is the sub-list for method input_type
-	93,  // [93:93] is the sub-list for extension type_name
-	93,  // [93:93] is the sub-list for extension extendee
-	0,   // [0:93] is the sub-list for field type_name
+	15,  // 22: misstep.v1.CampaignStatus.failed_beside:type_name -> misstep.v1.UnprovedTrials
+	99,  // 23: misstep.v1.ComparedOn.checks:type_name -> misstep.v1.CheckCount
+	87,  // 24: misstep.v1.ComparedOn.cut:type_name -> misstep.v1.ComparedOn.CutEntry
+	101, // 25: misstep.v1.SetBudgetRequest.time_left:type_name -> google.protobuf.Duration
+	22,  // 26: misstep.v1.GetBacklogResponse.campaigns:type_name -> misstep.v1.Backlog
+	88,  // 27: misstep.v1.Backlog.left:type_name -> misstep.v1.Backlog.LeftEntry
+	98,  // 28: misstep.v1.Quota.set:type_name -> google.protobuf.Timestamp
+	23,  // 29: misstep.v1.Quotas.quotas:type_name -> misstep.v1.Quota
+	89,  // 30: misstep.v1.Quotas.ended:type_name -> misstep.v1.Quotas.EndedEntry
+	23,  // 31: misstep.v1.QuotaUsage.quota:type_name -> misstep.v1.Quota
+	14,  // 32: misstep.v1.QuotaUsage.today:type_name -> misstep.v1.DayUsage
+	25,  // 33: misstep.v1.ListQuotasResponse.quotas:type_name -> misstep.v1.QuotaUsage
+	32,  // 34: misstep.v1.ListRunnersResponse.runners:type_name -> misstep.v1.RunnerStatus
+	39,  // 35: misstep.v1.ListRunnersResponse.set_aside:type_name -> misstep.v1.SetAside
+	102, // 36: misstep.v1.RunnerStatus.runner:type_name -> misstep.v1.Runner
+	98,  // 37: misstep.v1.RunnerStatus.last_call:type_name -> google.protobuf.Timestamp
+	33,  // 38: misstep.v1.RunnerStatus.draining:type_name -> misstep.v1.DrainedRunner
+	98,  // 39: misstep.v1.DrainedRunner.at:type_name -> google.protobuf.Timestamp
+	90,  // 40: misstep.v1.DrainedRunners.by_holder:type_name -> misstep.v1.DrainedRunners.ByHolderEntry
+	91,  // 41: misstep.v1.SetAside.by_owner:type_name -> misstep.v1.SetAside.ByOwnerEntry
+	98,  // 42: misstep.v1.OwnerSetAside.at:type_name -> google.protobuf.Timestamp
+	103, // 43: misstep.v1.Repetition.recipe:type_name -> misstep.v1.Recipe
+	98,  // 44: misstep.v1.Repetition.drawn:type_name -> google.protobuf.Timestamp
+	43,  // 45: misstep.v1.RepeatedPairs.pairs:type_name -> misstep.v1.RepeatedPair
+	92,  // 46: misstep.v1.RepeatedPair.only_one:type_name -> misstep.v1.RepeatedPair.OnlyOneEntry
+	93,  // 47: misstep.v1.RepeatedPair.only_other:type_name -> misstep.v1.RepeatedPair.OnlyOtherEntry
+	94,  // 48: misstep.v1.Coordinators.by_id:type_name -> misstep.v1.Coordinators.ByIdEntry
+	98,  // 49: misstep.v1.CoordinatorState.at:type_name -> google.protobuf.Timestamp
+	32,  // 50: misstep.v1.CoordinatorState.runners:type_name -> misstep.v1.RunnerStatus
+	101, // 51: misstep.v1.ListFindingsRequest.since:type_name -> google.protobuf.Duration
+	104, // 52: misstep.v1.ListFindingsResponse.findings:type_name -> misstep.v1.Finding
+	46,  // 53: misstep.v1.ListBugsRequest.findings:type_name -> misstep.v1.ListFindingsRequest
+	50,  // 54: misstep.v1.ListBugsResponse.bugs:type_name -> misstep.v1.Bug
+	105, // 55: misstep.v1.ListBugsResponse.history:type_name -> misstep.v1.History
+	106, // 56: misstep.v1.Bug.rate:type_name -> misstep.v1.Reliability
+	98,  // 57: misstep.v1.Bug.first_seen:type_name -> google.protobuf.Timestamp
+	98,  // 58: misstep.v1.Bug.last_seen:type_name -> google.protobuf.Timestamp
+	107, // 59: misstep.v1.Bug.rates:type_name -> misstep.v1.FindingRate
+	105, // 60: misstep.v1.Bug.history:type_name -> misstep.v1.History
+	104, // 61: misstep.v1.GetFindingResponse.finding:type_name -> misstep.v1.Finding
+	108, // 62: misstep.v1.SetVisibilityRequest.visibility:type_name -> misstep.v1.Visibility
+	98,  // 63: misstep.v1.SetVisibilityRequest.until:type_name -> google.protobuf.Timestamp
+	109, // 64: misstep.v1.SetVisibilityResponse.visibility:type_name -> misstep.v1.FindingVisibility
+	110, // 65: misstep.v1.MergeFindingsResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 66: misstep.v1.SplitFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 67: misstep.v1.NoteFindingResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 68: misstep.v1.UndoDecisionResponse.decision:type_name -> misstep.v1.TriageDecision
+	110, // 69: misstep.v1.ListDecisionsResponse.decisions:type_name -> misstep.v1.TriageDecision
+	67,  // 70: misstep.v1.ListTrialsResponse.trials:type_name -> misstep.v1.Trial
+	103, // 71: misstep.v1.Trial.recipe:type_name -> misstep.v1.Recipe
+	111, // 72: misstep.v1.Trial.outcome:type_name -> misstep.v1.Outcome
+	112, // 73: misstep.v1.Trial.failure:type_name -> misstep.v1.InfrastructureFailure
+	113, // 74: misstep.v1.StartReproductionRequest.builds:type_name -> misstep.v1.JdkBuild
+	114, // 75: misstep.v1.StartReproductionRequest.perturbations:type_name -> misstep.v1.Perturbation
+	101, // 76: misstep.v1.StartReproductionRequest.time:type_name -> google.protobuf.Duration
+	78,  // 77: misstep.v1.GetReproductionResponse.reproduction:type_name -> misstep.v1.ReproductionStatus
+	78,  // 78: misstep.v1.ListReproductionsResponse.reproductions:type_name -> misstep.v1.ReproductionStatus
+	106, // 79: misstep.v1.RecordCleanRequest.clean:type_name -> misstep.v1.Reliability
+	115, // 80: misstep.v1.ReproductionStatus.state:type_name -> misstep.v1.ReproductionState
+	98,  // 81: misstep.v1.ReproductionStatus.started:type_name -> google.protobuf.Timestamp
+	98,  // 82: misstep.v1.ReproductionStatus.ended:type_name -> google.protobuf.Timestamp
+	116, // 83: misstep.v1.ReproductionStatus.steps:type_name -> misstep.v1.ReproductionStep
+	106, // 84: misstep.v1.ReproductionStatus.rate:type_name -> misstep.v1.Reliability
+	101, // 85: misstep.v1.ReproductionStatus.left:type_name -> google.protobuf.Duration
+	117, // 86: misstep.v1.ReproductionStatus.reproducer:type_name -> misstep.v1.Reproducer
+	118, // 87: misstep.v1.ReproductionStatus.bisection:type_name -> misstep.v1.Bisection
+	119, // 88: misstep.v1.PutKnownBugsRequest.bugs:type_name -> misstep.v1.KnownBug
+	119, // 89: misstep.v1.ListKnownBugsResponse.bugs:type_name -> misstep.v1.KnownBug
+	14,  // 90: misstep.v1.Quotas.EndedEntry.value:type_name -> misstep.v1.DayUsage
+	33,  // 91: misstep.v1.DrainedRunners.ByHolderEntry.value:type_name -> misstep.v1.DrainedRunner
+	40,  // 92: misstep.v1.SetAside.ByOwnerEntry.value:type_name -> misstep.v1.OwnerSetAside
+	45,  // 93: misstep.v1.Coordinators.ByIdEntry.value:type_name -> misstep.v1.CoordinatorState
+	1,   // 94: misstep.v1.AdminService.SubmitCampaign:input_type -> misstep.v1.SubmitCampaignRequest
+	6,   // 95: misstep.v1.AdminService.ListCampaigns:input_type -> misstep.v1.ListCampaignsRequest
+	8,   // 96: misstep.v1.AdminService.GetCampaign:input_type -> misstep.v1.GetCampaignRequest
+	65,  // 97: misstep.v1.AdminService.ListTrials:input_type -> misstep.v1.ListTrialsRequest
+	16,  // 98: misstep.v1.AdminService.StopCampaign:input_type -> misstep.v1.StopCampaignRequest
+	18,  // 99: misstep.v1.AdminService.SetBudget:input_type -> misstep.v1.SetBudgetRequest
+	30,  // 100: misstep.v1.AdminService.ListRunners:input_type -> misstep.v1.ListRunnersRequest
+	20,  // 101: misstep.v1.AdminService.GetBacklog:input_type -> misstep.v1.GetBacklogRequest
+	37,  // 102: misstep.v1.AdminService.TrustOwner:input_type -> misstep.v1.TrustOwnerRequest
+	35,  // 103: misstep.v1.AdminService.DrainRunner:input_type -> misstep.v1.DrainRunnerRequest
+	26,  // 104: misstep.v1.AdminService.SetQuota:input_type -> misstep.v1.SetQuotaRequest
+	28,  // 105: misstep.v1.AdminService.ListQuotas:input_type -> misstep.v1.ListQuotasRequest
+	46,  // 106: misstep.v1.AdminService.ListFindings:input_type -> misstep.v1.ListFindingsRequest
+	48,  // 107: misstep.v1.AdminService.ListBugs:input_type -> misstep.v1.ListBugsRequest
+	51,  // 108: misstep.v1.AdminService.GetFinding:input_type -> misstep.v1.GetFindingRequest
+	53,  // 109: misstep.v1.AdminService.SetVisibility:input_type -> misstep.v1.SetVisibilityRequest
+	55,  // 110: misstep.v1.AdminService.MergeFindings:input_type -> misstep.v1.MergeFindingsRequest
+	57,  // 111: misstep.v1.AdminService.SplitFinding:input_type -> misstep.v1.SplitFindingRequest
+	59,  // 112: misstep.v1.AdminService.NoteFinding:input_type -> misstep.v1.NoteFindingRequest
+	61,  // 113: misstep.v1.AdminService.UndoDecision:input_type -> misstep.v1.UndoDecisionRequest
+	63,  // 114: misstep.v1.AdminService.ListDecisions:input_type -> misstep.v1.ListDecisionsRequest
+	79,  // 115: misstep.v1.AdminService.PutKnownBugs:input_type -> misstep.v1.PutKnownBugsRequest
+	81,  // 116: misstep.v1.AdminService.RemoveKnownBug:input_type -> misstep.v1.RemoveKnownBugRequest
+	83,  // 117: misstep.v1.AdminService.ListKnownBugs:input_type -> misstep.v1.ListKnownBugsRequest
+	68,  // 118: misstep.v1.AdminService.StartReproduction:input_type -> misstep.v1.StartReproductionRequest
+	70,  // 119: misstep.v1.AdminService.GetReproduction:input_type -> misstep.v1.GetReproductionRequest
+	72,  // 120: misstep.v1.AdminService.ListReproductions:input_type -> misstep.v1.ListReproductionsRequest
+	74,  // 121: misstep.v1.AdminService.CancelReproduction:input_type -> misstep.v1.CancelReproductionRequest
+	76,  // 122: misstep.v1.AdminService.RecordClean:input_type -> misstep.v1.RecordCleanRequest
+	4,   // 123: misstep.v1.AdminService.SubmitCampaign:output_type -> misstep.v1.SubmitCampaignResponse
+	7,   // 124: misstep.v1.AdminService.ListCampaigns:output_type -> misstep.v1.ListCampaignsResponse
+	9,   // 125: misstep.v1.AdminService.GetCampaign:output_type -> misstep.v1.GetCampaignResponse
+	66,  // 126: misstep.v1.AdminService.ListTrials:output_type -> misstep.v1.ListTrialsResponse
+	17,  // 127: misstep.v1.AdminService.StopCampaign:output_type -> misstep.v1.StopCampaignResponse
+	19,  // 128: misstep.v1.AdminService.SetBudget:output_type -> misstep.v1.SetBudgetResponse
+	31,  // 129: misstep.v1.AdminService.ListRunners:output_type -> misstep.v1.ListRunnersResponse
+	21,  // 130: misstep.v1.AdminService.GetBacklog:output_type -> misstep.v1.GetBacklogResponse
+	38,  // 131: misstep.v1.AdminService.TrustOwner:output_type -> misstep.v1.TrustOwnerResponse
+	36,  // 132: misstep.v1.AdminService.DrainRunner:output_type -> misstep.v1.DrainRunnerResponse
+	27,  // 133: misstep.v1.AdminService.SetQuota:output_type -> misstep.v1.SetQuotaResponse
+	29,  // 134: misstep.v1.AdminService.ListQuotas:output_type -> misstep.v1.ListQuotasResponse
+	47,  // 135: misstep.v1.AdminService.ListFindings:output_type -> misstep.v1.ListFindingsResponse
+	49,  // 136: misstep.v1.AdminService.ListBugs:output_type -> misstep.v1.ListBugsResponse
+	52,  // 137: misstep.v1.AdminService.GetFinding:output_type -> misstep.v1.GetFindingResponse
+	54,  // 138: misstep.v1.AdminService.SetVisibility:output_type -> misstep.v1.SetVisibilityResponse
+	56,  // 139: misstep.v1.AdminService.MergeFindings:output_type -> misstep.v1.MergeFindingsResponse
+	58,  // 140: misstep.v1.AdminService.SplitFinding:output_type -> misstep.v1.SplitFindingResponse
+	60,  // 141: misstep.v1.AdminService.NoteFinding:output_type -> misstep.v1.NoteFindingResponse
+	62,  // 142: misstep.v1.AdminService.UndoDecision:output_type -> misstep.v1.UndoDecisionResponse
+	64,  // 143: misstep.v1.AdminService.ListDecisions:output_type -> misstep.v1.ListDecisionsResponse
+	80,  // 144: misstep.v1.AdminService.PutKnownBugs:output_type -> misstep.v1.PutKnownBugsResponse
+	82,  // 145: misstep.v1.AdminService.RemoveKnownBug:output_type -> misstep.v1.RemoveKnownBugResponse
+	84,  // 146: misstep.v1.AdminService.ListKnownBugs:output_type -> misstep.v1.ListKnownBugsResponse
+	69,  // 147: misstep.v1.AdminService.StartReproduction:output_type -> misstep.v1.StartReproductionResponse
+	71,  // 148: misstep.v1.AdminService.GetReproduction:output_type -> misstep.v1.GetReproductionResponse
+	73,  // 149: misstep.v1.AdminService.ListReproductions:output_type -> misstep.v1.ListReproductionsResponse
+	75,  // 150: misstep.v1.AdminService.CancelReproduction:output_type -> misstep.v1.CancelReproductionResponse
+	77,  // 151: misstep.v1.AdminService.RecordClean:output_type -> misstep.v1.RecordCleanResponse
+	123, // [123:152] is the sub-list for method output_type
+	94,  // [94:123] is the sub-list for method input_type
+	94,  // [94:94] is the sub-list for extension type_name
+	94,  // [94:94] is the sub-list for extension extendee
+	0,   // [0:94] is the sub-list for field type_name
 }
 
 func init() { file_misstep_v1_admin_proto_init() }
