@@ -46,6 +46,16 @@ final class StackSampler extends Thread {
   private int round;
   private volatile boolean ending;
 
+  /** Ends the sampling; no check observes it, nor is it among the threads that are sampled. */
+  private final Thread hook =
+      new Thread(NAME + "-end") {
+        @Override
+        public void run() {
+          Native.leaveAlone(this);
+          end();
+        }
+      };
+
   /** A thread with its number in the file and its last trace. */
   private static final class Known {
     final int number;
@@ -77,7 +87,7 @@ final class StackSampler extends Thread {
     this.interval = interval;
     file = new StackFile(path);
     setDaemon(true);
-    Runtime.getRuntime().addShutdownHook(new Thread(this::end, NAME + "-end"));
+    Runtime.getRuntime().addShutdownHook(hook);
   }
 
   /** Makes the round that is under way the last one, and waits for it. */
@@ -116,6 +126,7 @@ final class StackSampler extends Thread {
     Map<Thread, StackTraceElement[]> all = getAllStackTraces();
     final long end = file.now();
     all.remove(this);
+    all.remove(hook);
     round++;
     for (Map.Entry<Thread, StackTraceElement[]> e : all.entrySet()) {
       define(e.getKey(), e.getValue());
