@@ -81,6 +81,11 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 	if o.Salvage != "" && len(o.Files) != 1 {
 		return nil, nil, errors.New("one recording at a time can be salvaged: name one")
 	}
+	if o.Salvage != "" {
+		if err := canSalvage(o.Salvage); err != nil {
+			return nil, nil, err
+		}
+	}
 	for _, name := range o.Files {
 		r, err := check(ctx, reader, name, o, list)
 		if err != nil {

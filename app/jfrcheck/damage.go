@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -174,7 +175,18 @@ func (s scan) converted() string {
 // ErrNoWholeChunk is wrapped where there is nothing to salvage.
 var ErrNoWholeChunk = errors.New("no chunk is whole: nothing was written")
 
-// salvage writes the chunks of a recording that are whole to a file, and returns how many there are.
+// canSalvage reports why a recording cannot be salvaged to a file: nothing is overwritten, the damaged recording least of all.
+func canSalvage(out string) error {
+	if _, err := os.Lstat(out); err == nil {
+		return fmt.Errorf("%s exists: name another file to salvage to", out)
+	}
+	if info, err := os.Stat(filepath.Dir(out)); err != nil || !info.IsDir() {
+		return fmt.Errorf("%s is no folder: make it first, or name another file to salvage to", filepath.Dir(out))
+	}
+	return nil
+}
+
+// salvage writes the chunks of a recording that are whole to a new file, and returns how many there are.
 func salvage(ctx context.Context, path, out string) (chunks int, err error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -195,12 +207,15 @@ func salvage(ctx context.Context, path, out string) (chunks int, err error) {
 	err = atomicfile.WriteWith(out, func(w io.Writer) error {
 		for _, e := range list {
 			if _, err := io.Copy(w, io.NewSectionReader(in, e.Offset, e.Bytes)); err != nil {
-				return fmt.Errorf("salvage the recording: %w", err)
+				return err
 			}
 		}
 		return nil
 	})
-	return len(list), err
+	if err != nil {
+		return 0, fmt.Errorf("salvage the recording: %w", err)
+	}
+	return len(list), nil
 }
 
 // damageText says what share of a recording was read, and what damage it looks like.

@@ -80,7 +80,12 @@ func parseJSON(text []byte) (*Dump, error) {
 	alike := map[uint64]int{}
 	owners := map[int]int64{} // of java.util.concurrent's locks, by the index of the waiting thread
 	for _, container := range read.ThreadDump.Containers {
+		virtual := false
 		for _, t := range container.Threads {
+			// A container lists its virtual threads last (jdk.internal.vm.ThreadContainers). Before 25 one that has not run has neither a
+			// stack nor a word that it is virtual.
+			virtual = virtual || t.isVirtual()
+			t.Virtual = t.isVirtual() || virtual && len(t.Stack) == 0
 			if len(d.Threads) >= MaxThreads {
 				break
 			}
@@ -131,11 +136,15 @@ func (t *jsonThread) isOneOfMany(alike map[uint64]int) bool {
 	return alike[stack] > mostAlike
 }
 
-// thread converts a thread. In 21 to 24 only its stack says that it is a virtual one.
+// isVirtual reports whether a thread says that it is virtual; in 21 to 24 only its stack does.
+func (t *jsonThread) isVirtual() bool {
+	return t.Virtual || slices.ContainsFunc(t.Stack, func(f string) bool { return strings.Contains(f, virtualBottom) })
+}
+
+// thread converts a thread.
 func (t *jsonThread) thread() Thread {
 	thread := Thread{Name: bounded(t.Name), ID: int64(t.ID), State: t.State, HeldBy: -1, mounted: t.Carrier != 0}
-	thread.Virtual = t.Virtual ||
-		slices.ContainsFunc(t.Stack, func(f string) bool { return strings.Contains(f, "java.lang.VirtualThread.run(") })
+	thread.Virtual = t.Virtual
 	thread.Frames = t.Stack[:min(len(t.Stack), MaxFrames)]
 	for _, owned := range t.MonitorsOwned {
 		for _, object := range owned.Locks {
