@@ -82,8 +82,8 @@ func parseJSON(text []byte) (*Dump, error) {
 	for _, container := range read.ThreadDump.Containers {
 		virtual := false
 		for _, t := range container.Threads {
-			// A container lists its virtual threads last (jdk.internal.vm.ThreadContainers). Before 25 one that has not run has neither
-			// a stack nor a word that it is virtual.
+			// A container lists its virtual threads last (jdk.internal.vm.ThreadContainers). Before 25 one that has not run has
+			// neither a stack nor a word that it is virtual.
 			virtual = virtual || t.isVirtual()
 			t.Virtual = t.isVirtual() || virtual && len(t.Stack) == 0
 			if len(d.Threads) >= MaxThreads {
