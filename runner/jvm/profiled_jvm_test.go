@@ -171,7 +171,11 @@ func TestEndsUnderAProfiler(t *testing.T) {
 					require.Equal(t, map[string]uint64{recipe.NoRecording: 1}, outcome.GetChecks()[0].GetVoid())
 					return // the JVM was killed before its first chunk had ended
 				}
-				require.Greater(t, judged(t, outcome).GetMatch(), uint64(100))
+				least := uint64(100)
+				if c.kind == hang {
+					least = 0 // its time is limited: on a busy machine JFR has flushed next to nothing until then
+				}
+				require.Greater(t, judged(t, outcome).GetMatch(), least)
 				if c.kind != failure {
 					require.True(t, strings.HasPrefix(s.evidence(t, outcome, FileRecording), "FLR\x00"))
 				}
