@@ -78,10 +78,10 @@ func Run(ctx context.Context, reader Reader, o Options) (report *Report, failed 
 		list = append(list, newCodeEdges(path, o.JDK))
 	}
 	list = append(list, &topped{newSamples(), o.Top})
-	if o.Salvage != "" && len(o.Files) != 1 {
-		return nil, nil, errors.New("one recording at a time can be salvaged: name one")
-	}
 	if o.Salvage != "" {
+		if len(o.Files) != 1 {
+			return nil, nil, errors.New("one recording at a time can be salvaged: name one")
+		}
 		if err := canSalvage(o.Salvage); err != nil {
 			return nil, nil, err
 		}

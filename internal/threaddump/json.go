@@ -84,8 +84,8 @@ func parseJSON(text []byte) (*Dump, error) {
 		for _, t := range container.Threads {
 			// A container lists its virtual threads last (jdk.internal.vm.ThreadContainers). Before 25 one that has not run has
 			// neither a stack nor a word that it is virtual.
-			virtual = virtual || t.isVirtual()
 			t.Virtual = t.isVirtual() || virtual && len(t.Stack) == 0
+			virtual = virtual || t.Virtual
 			if len(d.Threads) >= MaxThreads {
 				break
 			}
@@ -143,8 +143,9 @@ func (t *jsonThread) isVirtual() bool {
 
 // thread converts a thread.
 func (t *jsonThread) thread() Thread {
-	thread := Thread{Name: bounded(t.Name), ID: int64(t.ID), State: t.State, HeldBy: -1, mounted: t.Carrier != 0}
-	thread.Virtual = t.Virtual
+	thread := Thread{
+		Name: bounded(t.Name), ID: int64(t.ID), State: t.State, Virtual: t.Virtual, HeldBy: -1, mounted: t.Carrier != 0,
+	}
 	thread.Frames = t.Stack[:min(len(t.Stack), MaxFrames)]
 	for _, owned := range t.MonitorsOwned {
 		for _, object := range owned.Locks {
