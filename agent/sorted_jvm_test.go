@@ -67,16 +67,19 @@ func TestCodeThatAlignsItsStackHidesTheCaller(t *testing.T) {
 			requireSound(t, r)
 			require.Contains(t, r.output, "sorted: verified")
 			hidden := 0
+			var last mismatch
 			for _, m := range r.mismatches {
 				if m.TopState == "native" && m.ReturnState == "compiled" && m.ReturnCopied {
 					hidden++
+					last = m
 				}
 			}
 			c := r.check("asgct-shadow")
 			t.Logf("%d of %d sorting functions align their stacks: %d of %d samples are mismatches, %d kinds for that reason",
 				aligned, all, c.Mismatch, c.Total, hidden)
+			// A stale word of the dead stack can look like the copied address: once in some hundred runs.
 			if aligned == 0 {
-				require.Zero(t, hidden)
+				require.LessOrEqual(t, hidden, 1, "%+v", last)
 			}
 			if aligned == all && all > 0 {
 				require.NotZero(t, hidden)

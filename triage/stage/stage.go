@@ -57,7 +57,7 @@ type Moment struct {
 	// the chain leads nowhere.
 	ReturnState string
 	ReturnCode  []byte
-	// ReturnCopied reports whether there is a copy of the return address, less than 64 bytes above.
+	// ReturnCopied reports whether the return address is a copy of another, at most 64 bytes above.
 	ReturnCopied bool
 	// Anchored reports whether the walk began at the thread's anchor and not at the pc.
 	Anchored bool

@@ -265,10 +265,15 @@ StackWord CodeMap::Returns(uint64_t fp, uint64_t from, uint64_t to) const {
 }
 
 uint64_t CodeMap::Original(const StackWord& copy, uint64_t to) {
+  // Both are 8 below a multiple of 16, as a call leaves its address (System V ABI); the copy is the first push below the
+  // alignment.
+  constexpr uint64_t kAligned = 32;
+  constexpr uint64_t kCallAligned = 16;
   constexpr uint64_t kMostAligned = 64;
   uint64_t found = 0;
-  AnyWord(copy.at + 8, std::min(to, copy.at + 8 + kMostAligned), [&](uint64_t word, uint64_t at) {
-    if (word == copy.value) found = at;
+  if ((copy.at + 8) % kAligned != 0) return found;
+  AnyWord(copy.at + kCallAligned, std::min(to, copy.at + kMostAligned + 8), [&](uint64_t word, uint64_t at) {
+    if (word == copy.value && (at - copy.at) % kCallAligned == 0) found = at;
     return found != 0;
   });
   return found;

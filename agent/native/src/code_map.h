@@ -124,8 +124,9 @@ class CodeMap final : public CodeLookup {
   // The first return address into code in the chain of frame pointers that begins with fp, on the calling thread's
   // stack [from, to). Empty if the chain leads elsewhere or is longer than kMostFrames. Async-signal-safe.
   StackWord Returns(uint64_t fp, uint64_t from, uint64_t to) const;
-  // Where the value of a word of the calling thread's stack occurs once more, less than 64 bytes above it and below
-  // to; 0 if it does not. C code that aligns its stack for vectors may copy its return address. Async-signal-safe.
+  // Where C code that aligns its stack to 32 or 64 bytes for vectors found the return address that it copied: 16, 32,
+  // 48 or 64 bytes above the copy and below to. 0 if the copy is not the first word below such an alignment or the
+  // address is not there. Async-signal-safe.
   static uint64_t Original(const StackWord& copy, uint64_t to);
   // The first code that fits among code that was deoptimised during a call: then the return address, one of words, is
   // the deoptimisation entry. All activations of such code have it, so even a stale word of the stack identifies the

@@ -219,7 +219,7 @@ class ReturnsTest : public testing::Test {
 
   static constexpr size_t kReturn = 50;
   uint8_t code_[128] = {};
-  uint64_t stack_[6] = {};
+  alignas(64) uint64_t stack_[12] = {};
   CodeMap map_;
 };
 
@@ -254,13 +254,18 @@ TEST_F(ReturnsTest, NextOnTheStack) {
 }
 
 TEST_F(ReturnsTest, TheOriginalOfACopy) {
-  stack_[1] = stack_[4] = Address(kReturn);
-  stack_[2] = Address(kReturn + 1);
-  const StackWord copy = {At(1), Address(kReturn)};
-  EXPECT_EQ(CodeMap::Original(copy, At(6)), At(4));
-  EXPECT_EQ(CodeMap::Original(copy, At(4)), 0u) << "the stack ends before";
-  stack_[4] = 0;
-  EXPECT_EQ(CodeMap::Original(copy, At(6)), 0u);
+  const auto original = [&](size_t copy, size_t to) { return CodeMap::Original({At(copy), Address(kReturn)}, At(to)); };
+  stack_[2] = stack_[3] = stack_[4] = Address(kReturn);
+  EXPECT_EQ(original(3, 12), 0u) << "the word above is where the copy's caller had its registers";
+  stack_[6] = Address(kReturn);
+  EXPECT_EQ(original(3, 12), 0u) << "no call leaves its address there";
+  stack_[11] = Address(kReturn);
+  EXPECT_EQ(original(3, 12), At(11));
+  EXPECT_EQ(original(3, 11), 0u) << "the stack ends before";
+  stack_[5] = Address(kReturn);
+  EXPECT_EQ(original(3, 12), At(5));
+  EXPECT_EQ(original(2, 12), 0u) << "the copy is at no alignment";
+  EXPECT_EQ(original(1, 12), 0u) << "the copy is at an alignment to 16 bytes, which each call has";
 }
 
 TEST_F(ReturnsTest, ByTheChainOfFramePointers) {

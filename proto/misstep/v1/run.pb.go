@@ -778,8 +778,7 @@ type Mismatch struct {
 	ReturnState string `protobuf:"bytes,17,opt,name=return_state,json=returnState,proto3" json:"return_state,omitempty"`
 	// return_code is the code at the return address, at most 256 bytes.
 	ReturnCode []byte `protobuf:"bytes,18,opt,name=return_code,json=returnCode,proto3" json:"return_code,omitempty"`
-	// return_copied reports that the return address occurs again less than 64 bytes above: C code that aligns its stack has copied
-	// it.
+	// return_copied reports that the return address occurs again at most 64 bytes above: C code that aligns its stack has copied it.
 	ReturnCopied bool `protobuf:"varint,21,opt,name=return_copied,json=returnCopied,proto3" json:"return_copied,omitempty"`
 	// stack holds the words from which a walk that lost its bottom without a known reason could have continued: those from sp on that
 	// point into generated code, if the sample kept them. Some are left over from earlier calls.
