@@ -15,6 +15,9 @@ type reason[T any] struct {
 	when      func(T) bool
 }
 
+// DetailFact is the name of the fact that has a crash's message and the signal's details.
+const DetailFact = "detail"
+
 // blame is a crash with the frame that triage blames for it.
 type blame struct {
 	crash *misstepv1.Crash
@@ -95,7 +98,7 @@ func explainCrash(c *misstepv1.Crash, s *misstepv1.Signature) Explanation {
 	java := parseFrames(c.GetJavaFrames())
 	facts := []Fact{
 		{"error", c.GetError()},
-		{"detail", c.GetDetail()},
+		{DetailFact, c.GetDetail()},
 		{"problematic frame", c.GetProblematicFrame()},
 		{"blamed native frame", position},
 		{"thread", c.GetThread()},

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 
 	"misstep/internal/threaddump"
@@ -27,7 +28,7 @@ func joinDumps(answers []Answer) ([]Answer, error) {
 					return nil, err
 				}
 				for i := range of {
-					of[i].Explanation.With = pair[1].File
+					of[i].Explanation.With = pair[1].seenFrom(pair[0])
 				}
 				joined[pair[0].dump] = of
 			}
@@ -51,6 +52,17 @@ func joinDumps(answers []Answer) ([]Answer, error) {
 		}
 	}
 	return out, nil
+}
+
+// joins reports whether two answers are from dumps of both forms, which may be one hang.
+func (a *Answer) joins(b Answer) bool { return a.dump != nil && b.dump != nil && a.form != b.form }
+
+// seenFrom names the place of an answer's report to another one.
+func (a *Answer) seenFrom(b Answer) string {
+	if a.File != b.File {
+		return a.File
+	}
+	return fmt.Sprintf("%s:%d", a.File, a.Explanation.Line)
 }
 
 func hangOutcome(h *misstepv1.Hang) *misstepv1.Outcome {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"misstep/known"
@@ -19,7 +20,8 @@ type Known struct {
 	FixedIn []string `json:"fixed_in,omitempty"`
 	// Reason says what is alike, of one that is only near.
 	Reason string `json:"reason,omitempty"`
-	// Here reports that the JVM of the report has one of these versions, or an unknown one.
+	// Here reports that it is the bug, or one of those that it may be: the JVM of the report has one of these versions, or an unknown
+	// one.
 	Here bool `json:"here"`
 }
 
@@ -35,12 +37,12 @@ func knownOf(b known.Bug) Known {
 	return k
 }
 
-// knownBugs lists the bugs of a catalogue that have the signature, on any version; label is the one that the report is known as.
-func knownBugs(c known.Catalogue, s *misstepv1.Signature, label string) []Known {
+// knownBugs lists the bugs of a catalogue that have the signature, on any version; here are those on the version of the report.
+func knownBugs(c known.Catalogue, s *misstepv1.Signature, here []string) []Known {
 	var out []Known
 	for _, b := range c.Causes(s) {
 		k := knownOf(b)
-		k.Here = b.ID == label
+		k.Here = slices.Contains(here, b.ID)
 		out = append(out, k)
 	}
 	return out

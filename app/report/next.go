@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"misstep/signature"
+	"misstep/triage"
 )
 
 // ofOpenJDK is where everybody may report bugs of OpenJDK; the tracker itself needs an account.
@@ -45,9 +46,28 @@ func (a *Answer) whatNext() string {
 	if a.Kind == signature.KindHang {
 		return a.afterHang()
 	}
+	if sent := a.sentSignal(); sent != "" {
+		return sent
+	}
 	return "Report it to " + a.where() + ". Attach the whole error file, the output of java -version, the flags, the versions of " +
 		"native libraries and agents, and say how often it happens; keep the core file. If you can start the program again, " +
 		"`misstep check --bundle DIR -- java …` looks for the crash under stack walks and packs what shows it."
+}
+
+// sentRE matches the details of a signal that was sent by kill, not raised by an instruction (HotSpot: os_posix.cpp,
+// os::print_siginfo), and the process that did.
+var sentRE = regexp.MustCompile(`si_code[:=] ?0 \(?SI_USER.*?si_pid[:=] ?(\d+)|sent from pid: (\d+)`)
+
+// sentSignal says what to do about a signal that a process sent; it is empty for a fault.
+func (a *Answer) sentSignal() string {
+	for _, f := range a.Explanation.Facts {
+		text, _ := f.Value.(string)
+		if m := sentRE.FindStringSubmatch(text); f.Name == triage.DetailFact && m != nil {
+			return "Nothing failed in this thread: process " + m[1] + m[2] + " sent the signal with kill. Ask whoever runs that process; " +
+				"an id of the JVM itself points at a library in it."
+		}
+	}
+	return ""
 }
 
 // where returns who is asked about a crash.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -222,4 +223,71 @@ func TestDumpsOfOneJVM(t *testing.T) {
 	assert.Equal(t, "hang/waiting-threads", files(file("one-25.txt"), file("one-25.json"))[0].Explanation.Rule, "a carrier is free")
 	two := files(file("carriers-25.txt"), file("virtual-28.json"))
 	assert.Empty(t, two[0].Explanation.With)
+}
+
+// Both dumps may be in one file, as one pastes them.
+func TestDumpsOfOneJVMInOneFile(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../../internal/threaddump/testdata", name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	printed, json, plain := read("carriers-25.txt"), read("carriers-25.json"), read("carriersplain-25.txt")
+	for name, text := range map[string]string{
+		"print, JSON": printed + json, "JSON, print": json + printed, "print, text": printed + plain, "text, print": plain + "\n" + printed,
+		"in prose": "Print:\n" + printed + "\nJSON:\n```\n" + json + "```\nThat is all.\n",
+		"in a log": indented(printed+json, "app-1 | "),
+	} {
+		a := one(t, "dumps.txt", []byte(text))
+		assert.Equal(t, "hang/starved-carriers", a.Explanation.Rule, name)
+		assert.Regexp(t, `dumps\.txt:\d+$`, a.Explanation.With, name)
+		assert.False(t, a.Explanation.EndsEarly, name)
+	}
+	assert.Equal(t, "dumps.txt:"+strconv.Itoa(2+strings.Count(printed, "\n")),
+		filepath.Base(one(t, "dumps.txt", []byte(printed+json)).Explanation.With), "the line behind the brace")
+}
+
+// A dump that ends early says so, and does not claim what the missing threads could refute.
+func TestDumpsThatEndEarly(t *testing.T) {
+	for _, name := range []string{"carriers-25.txt", "carriers-25.json", "carriers-21.json", "deadlock-8.txt", "deadlock-28.txt"} {
+		whole, err := os.ReadFile(filepath.Join("../../internal/threaddump/testdata", name))
+		require.NoError(t, err)
+		assert.False(t, one(t, "whole", whole).Explanation.EndsEarly, name)
+		for _, share := range []int{30, 50, 70} {
+			a := one(t, "cut", whole[:len(whole)*share/100])
+			assert.True(t, a.Explanation.EndsEarly, "%d %% of %s", share, name)
+			assert.NotEqual(t, "hang/starved-carriers", a.Explanation.Rule, "%d %% of %s: the others may be free", share, name)
+		}
+	}
+}
+
+// A report without its JVM's version is one of several bugs if they differ by that only.
+func TestOneOfSeveralBugs(t *testing.T) {
+	text := regexp.MustCompile(`(?m)^# J(RE|ava VM).*\n`).ReplaceAllString(zombie, "")
+	assert.Equal(t, "JDK-8352649", one(t, "whole.log", []byte(zombie)).KnownAs)
+	a := one(t, "part.log", []byte(text))
+	assert.Empty(t, a.KnownAs)
+	assert.Empty(t, a.Explanation.NearKnown)
+	assert.Contains(t, a.Explanation.Next, "the JVM's version")
+	var here []string
+	for _, k := range a.Explanation.Known {
+		if k.Here {
+			here = append(here, k.ID)
+		}
+	}
+	assert.Equal(t, []string{"JDK-8352649", "JDK-8339133", "JDK-8283849"}, here)
+}
+
+// Nobody is asked about a signal that another process sent.
+func TestSentSignals(t *testing.T) {
+	for _, siginfo := range []string{
+		"si_signo: 11 (SIGSEGV), si_code: 0 (SI_USER), si_pid: 4711, si_uid: 0",
+		"si_signo: 11 (SIGSEGV), si_code: 0 (SI_USER), sent from pid: 4711 (uid: 0)", // 8
+	} {
+		fault := regexp.MustCompile(`(?m)^siginfo: .*`)
+		require.Regexp(t, fault, crashed)
+		next := one(t, "s.log", []byte(fault.ReplaceAllString(crashed, "siginfo: "+siginfo))).Explanation.Next
+		assert.Contains(t, next, "process 4711 sent the signal", siginfo)
+		assert.NotContains(t, next, "maintainers")
+	}
 }

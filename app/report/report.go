@@ -24,7 +24,8 @@ type Answer struct {
 	ID string `json:"id"`
 	// Signature is its kind, then its parts.
 	Signature []string `json:"signature"`
-	// KnownAs is the id of the known bug that it is on the JVM that wrote the report; empty when it is not known.
+	// KnownAs is the id of the known bug that it is on the JVM that wrote the report; empty when it is not known, or which of several
+	// it is depends on the version, which the report lacks.
 	KnownAs     string      `json:"known_as"`
 	Explanation Explanation `json:"explanation"`
 
@@ -44,13 +45,16 @@ type Explanation struct {
 	triage.Explanation
 	// CutID is the id of what is left of a cut report, whose id and signature are those of the finding that completes it.
 	CutID string `json:"cut_id,omitempty"`
+	// EndsEarly reports that a thread dump lacks its end: what hangs may be missing.
+	EndsEarly bool `json:"ends_early,omitempty"`
 	// FormerID is the id that earlier versions of Misstep gave to the report; empty if they gave it this one.
 	FormerID string `json:"former_id,omitempty"`
-	// With is the other file whose dump of the same JVM this answer is from as well; empty if there is none.
+	// With is the other file whose dump of the same JVM this answer is from as well, with ":" and its line if that is in the same
+	// file; empty if there is none.
 	With string `json:"with,omitempty"`
 	// Assorted is the reason why reports with this signature have no bug in common; empty if they do. They are never known.
 	Assorted string `json:"assorted,omitempty"`
-	// Known describes the bugs that have this signature on any version; the one in known_as has Here set.
+	// Known describes the bugs that have this signature on any version; Here is set of those that it may be.
 	Known []Known `json:"known,omitempty"`
 	// NearKnown describes bugs of the catalogue that are like it, with the Reason; only of what has no known bug.
 	NearKnown []Known `json:"near_known,omitempty"`
@@ -185,7 +189,7 @@ func (t Triage) file(name string) ([]Answer, error) {
 		}
 		for _, a := range of {
 			a.File = name
-			if !slices.ContainsFunc(answers, func(b Answer) bool { return a.ID == b.ID }) {
+			if !slices.ContainsFunc(answers, func(b Answer) bool { return a.ID == b.ID && !a.joins(b) }) {
 				answers = append(answers, a)
 			}
 		}
@@ -236,6 +240,7 @@ func identified(outcome *misstepv1.Outcome, like Answer) ([]Answer, error) {
 		}
 		a := like
 		a.Explanation = Explanation{
+			EndsEarly: like.dump != nil && like.dump.EndsEarly,
 			Title: h.Title, JVM: like.Explanation.JVM, Line: like.Explanation.Line, Explanation: x,
 			Named: like.Explanation.Named, FormerID: h.FormerID,
 		}
@@ -257,10 +262,16 @@ func (t Triage) compare(a *Answer) {
 		a.Explanation.Next = a.whatNext()
 		return
 	}
-	a.KnownAs = t.Known.Label(a.signature, a.version)
-	a.Explanation.Known = knownBugs(t.Known, a.signature, a.KnownAs)
-	if a.KnownAs == "" {
+	here := t.Known.Labels(a.signature, &misstepv1.Jdk{Version: a.version})
+	a.Explanation.Known = knownBugs(t.Known, a.signature, here)
+	switch _, told := known.ParseVersion(a.version); {
+	case len(here) == 0:
 		a.Explanation.NearKnown, a.Explanation.Next = nearKnown(t.Known, a.signature), a.whatNext()
+	case len(here) > 1 && !told:
+		a.Explanation.Next = "Which of these bugs it is depends on the JVM's version: add the whole error file, or compare the output " +
+			"of java -version with the versions of each."
+	default:
+		a.KnownAs = here[0]
 	}
 	for _, f := range t.Findings {
 		if isFinding(f, a.ID) || a.Explanation.FormerID != "" && isFinding(f, a.Explanation.FormerID) {

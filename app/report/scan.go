@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
@@ -51,8 +52,8 @@ type scanner struct {
 	bare, head bool
 	// part is true in a section that may be none, since it was not begun by the first line of a report: any other ends it.
 	part bool
-	// last is the last line that was not empty, which has the version of the JVM before the first thread that
-	// Thread.dump_to_file wrote as text.
+	// last is the last line that was not empty, without a prefix: what Thread.dump_to_file writes before what begins its dump, the
+	// version of the JVM or a brace.
 	last []byte
 }
 
@@ -64,8 +65,13 @@ func scan(in *bufio.Reader, named func(id string), found func(section) error) er
 	if head, _ := in.Peek(peeked); isJSON(head) {
 		return s.whole(in)
 	}
+	return s.lines(in, 1)
+}
+
+// lines finds the sections in an input, whose first line has a number.
+func (s *scanner) lines(in *bufio.Reader, number int) error {
 	var buffer []byte
-	for number := 1; ; number++ {
+	for ; ; number++ {
 		line, err := capped.ReadLine(in, buffer[:0], maxLine)
 		buffer = line
 		if len(line) > 0 || err == nil {
@@ -94,13 +100,21 @@ func isJSON(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"threadDump"`))
 }
 
-// whole takes the whole input for one section.
+// whole takes the input for one section, but what follows its value, if anything does.
 func (s *scanner) whole(in io.Reader) error {
 	all, err := io.ReadAll(io.LimitReader(in, maxJSON+1)) // one byte more, so that its reader refuses it
+	value := json.NewDecoder(bytes.NewReader(all))
+	var rest []byte
+	if len(all) <= maxJSON && value.Decode(new(json.RawMessage)) == nil {
+		all, rest = all[:value.InputOffset()], all[value.InputOffset():]
+	}
 	if end := s.found(section{dumped, 1, all}); end != nil {
 		return end
 	}
-	return err
+	if len(bytes.TrimSpace(rest)) == 0 {
+		return err
+	}
+	return errors.Join(s.lines(bufio.NewReader(bytes.NewReader(rest)), 1+bytes.Count(all, []byte("\n"))), err)
 }
 
 var (
@@ -110,6 +124,7 @@ var (
 		[]byte("There is insufficient memory for the Java Runtime Environment to continue"),
 	}
 	errorEnd = []byte("END.")
+	jsonEnd  = []byte("}")
 	// dumpHead begins a thread dump (VM_PrintThreads, share/runtime/vmOperations.cpp): name and version of the VM follow.
 	dumpHead   = []byte("Full thread dump ")
 	dumpHeadRE = regexp.MustCompile(`^Full thread dump .*\(.*`)
@@ -171,18 +186,20 @@ func (s *scanner) line(number int, line []byte) error {
 			s.now.text = append(append(s.now.text, s.last...), '\n')
 		}
 	}
-	if s.now.form == unspecified {
+	line = s.prefix.cut(line)
+	if len(line) > 0 {
 		s.last = append(s.last[:0], line[:min(len(line), maxVersion)]...)
+	}
+	if s.now.form == unspecified {
 		return nil
 	}
-	line = s.prefix.cut(line)
 	if s.bare {
 		line = s.sign(bytes.TrimLeft(line, " \t"))
 	}
 	if len(s.now.text)+len(line) < maxSection {
 		s.now.text = append(append(s.now.text, line...), '\n')
 	}
-	if s.now.form == errorFile && bytes.Equal(line, errorEnd) {
+	if s.now.form == errorFile && bytes.Equal(line, errorEnd) || s.now.form == dumped && bytes.Equal(line, jsonEnd) {
 		return s.end()
 	}
 	return nil
@@ -216,6 +233,9 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	if at := bytes.Index(line, dumpHead); at >= 0 && dumpHeadRE.Match(line[at:]) {
 		return printed, line[:at]
 	}
+	if text := s.prefix.cut(line); s.now.form != dumped && s.beginsDumped(text) {
+		return dumped, line[:len(line)-len(text)]
+	}
 	if s.now.form != unspecified && !s.part {
 		return unspecified, nil
 	}
@@ -230,10 +250,13 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 			return printed, m[1]
 		}
 	}
-	if bytes.HasPrefix(line, []byte(`#`)) && plainRE.Match(line) {
-		return dumped, nil
-	}
 	return unspecified, nil
+}
+
+// beginsDumped reports whether a line begins the threads that Thread.dump_to_file wrote, as text or as JSON.
+func (s *scanner) beginsDumped(line []byte) bool {
+	return bytes.HasPrefix(line, []byte(`#`)) && plainRE.Match(line) ||
+		bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte(`"threadDump"`)) && bytes.Equal(bytes.TrimSpace(s.last), []byte("{"))
 }
 
 // end ends the section.

@@ -25,9 +25,13 @@ func renderAnswer(l *labelled, a report.Answer) {
 	x := a.Explanation
 	fmt.Fprintf(l.w, "%s  %s\n", a.ID, printable(a.File))
 	l.line(x.Title)
-	l.row("known as", knownText(x.Known))
+	l.row("known as", knownText(a))
+	of := knownHere(x.Known)
 	for _, k := range x.Known {
-		if k.Here || a.KnownAs == "" {
+		if k.Here || of == 0 {
+			if of != 1 {
+				l.row("", k.ID)
+			}
 			l.row("", k.Title)
 			l.rows("", aboutKnown(k))
 		}
@@ -44,6 +48,9 @@ func renderAnswer(l *labelled, a report.Answer) {
 	l.row("assorted", x.Assorted)
 	if x.CutID != "" {
 		l.row("cut", "the report ends early; by itself it would be "+x.CutID)
+	}
+	if x.EndsEarly {
+		l.row("cut", "the dump ends early: the threads that it lacks may be those that hang")
 	}
 	l.row("former id", x.FormerID)
 	if x.With != "" {
@@ -105,15 +112,25 @@ func factTexts(facts []triage.Fact) (texts []string) {
 	return texts
 }
 
-// knownText names the known bug, or says why there is none.
-func knownText(bugs []report.Known) string {
+// knownHere counts the bugs that a report may be.
+func knownHere(bugs []report.Known) (n int) {
 	for _, k := range bugs {
 		if k.Here {
-			return k.ID
+			n++
 		}
 	}
-	if len(bugs) > 0 {
-		return "none; " + bugs[0].ID + " has this signature on other versions:"
+	return n
+}
+
+// knownText names the known bug, or says why there is none.
+func knownText(a report.Answer) string {
+	switch bugs := a.Explanation.Known; {
+	case a.KnownAs != "":
+		return a.KnownAs
+	case knownHere(bugs) > 0:
+		return "one of these, by the JVM's version, which the report does not say:"
+	case len(bugs) > 0:
+		return "none; on other versions this signature is:"
 	}
 	return "none"
 }

@@ -22,7 +22,7 @@ func (d *Dump) cause() string {
 		return CauseDeadlock
 	case d.awaitsInitialiser():
 		return CauseInitialisation
-	case d.carriersStarve():
+	case !d.EndsEarly && d.carriersStarve(): // a free carrier may be missing
 		return CauseCarriers
 	}
 	return CauseLimit

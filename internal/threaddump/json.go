@@ -3,7 +3,9 @@ package threaddump
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -68,15 +70,48 @@ func (l *list[T]) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// threadDepth is how many objects and arrays a thread is in: the whole, threadDump, threadContainers, a container, threads.
+const threadDepth = 5
+
+// completed returns a dump that ends early up to its last whole thread, with the ends that it lacks.
+func completed(text []byte) []byte {
+	in := json.NewDecoder(bytes.NewReader(text))
+	var open, missing []byte // the ends of what is open: now, and behind the last whole thread
+	end := int64(0)
+	for {
+		switch t, err := in.Token(); {
+		case err != nil:
+			slices.Reverse(missing)
+			return append(text[:end:end], missing...)
+		case t == json.Delim('{'):
+			open = append(open, '}')
+		case t == json.Delim('['):
+			open = append(open, ']')
+		case t == json.Delim('}') || t == json.Delim(']'):
+			open = open[:len(open)-1]
+			if len(open) == threadDepth && t == json.Delim('}') {
+				end, missing = in.InputOffset(), slices.Clone(open)
+			}
+		}
+	}
+}
+
 func parseJSON(text []byte) (*Dump, error) {
 	var read jsonDump
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&read); err != nil {
+	d := &Dump{}
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(&read)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		if whole := completed(text); len(whole) > 0 {
+			d.EndsEarly = true
+			err = json.Unmarshal(whole, &read)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read thread dump: %w: %w", ErrNotDump, err)
 	}
 	if read.ThreadDump == nil {
 		return nil, fmt.Errorf("read thread dump: %w: the JSON lacks \"threadDump\"", ErrNotDump)
 	}
-	d := &Dump{}
 	alike := map[uint64]int{}
 	owners := map[int]int64{} // of java.util.concurrent's locks, by the index of the waiting thread
 	for _, container := range read.ThreadDump.Containers {
@@ -221,4 +256,5 @@ func (d *Dump) Merge(other *Dump) {
 	}
 	d.namesCarriers = d.namesCarriers || other.namesCarriers
 	d.Deadlock = d.Deadlock || d.cyclic()
+	d.EndsEarly = d.EndsEarly || other.EndsEarly
 }

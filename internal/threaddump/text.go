@@ -71,6 +71,7 @@ func parseText(text []byte) (*Dump, error) {
 		p = before
 	}
 	p.titled = titled
+	p.dump.EndsEarly = titled && !p.ended && !p.agents
 	if !p.agents {
 		p.cut()
 	}

@@ -34,6 +34,9 @@ type Dump struct {
 	// Deadlock reports that threads wait for each other: the JVM says so, or it follows from who waits for which lock and who
 	// holds it. In a dump that ends early the JVM's word may lack the names.
 	Deadlock bool
+	// EndsEarly reports that the dump lacks its end, and so perhaps the threads that matter. The text of Thread.dump_to_file and of
+	// the serviceability agent has no end that could be missed.
+	EndsEarly bool
 
 	// carrierPools has the pool of each carrier that is not among the threads, since its virtual thread is; namesCarriers reports
 	// that the dump says which virtual threads have one.
