@@ -28,7 +28,8 @@ func TestClassRulesHave(t *testing.T) {
 		"Foo$$Lambda$14/0x00000008000c0a40", "Foo/0x0000000800066c00", "Foo.1234567", "LambdaForm$DMH003_000_L", "jdk.proxy2.$Proxy7",
 		"$Proxy12", "GeneratedMethodAccessor12", "Foo$$EnhancerByX$$1a2b3c4d", "Foo$ByteBuddy$aB3dE5fG",
 		"Foo$$EnhancerByX$$1a2b$$FastClassByX$$3c4d", "Foo$$f00dfeed", "Foo_$$_jvst4f1_7", "Foo$Access4JacksonSerializer1a2b3c4d",
-		"Class15826008648854827834", "Query_9f86d081884c7d65",
+		"Class15826008648854827834", "Query_9f86d081884c7d65", "user$eval12$fn__345", "Script12", "Foo$_run_closure1",
+		"GeneratedClass$GeneratedIteratorForCodegenStage12", "$line14.$read",
 	} {
 		for i, r := range classRules {
 			if r.re.ReplaceAllString(name, r.to) != name {
@@ -56,6 +57,15 @@ func TestGeneratedClasses(t *testing.T) {
 		{"com.sun.proxy.$Proxy12", "jdk.proxy2.$Proxy3"},
 		{"Gen+0x00007faf41000400", "Gen/0x000000002a040a00"},
 		{"demo.Class15826008648854827834$Inner", "demo.Class7310582$Inner"},
+		{"user$eval1234$fn__5678", "user$eval9$fn__10"},
+		{"core$walk__12__auto____345", "core$walk__6789__auto____1"},
+		{"Script1", "Script27"},
+		{"Script1$_run_closure2", "Script27$_run_closure3"},
+		{
+			"org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1",
+			"org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage12",
+		},
+		{"$line14.$read$$iw", "$line3.$read$$iw"},
 	} {
 		for _, name := range same {
 			assert.Equal(t, Class(same[0]), Class(name), name)

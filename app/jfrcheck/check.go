@@ -144,8 +144,11 @@ func checkInput(ctx context.Context, reader Reader, name string, in *input, salv
 		c.ends(r)
 	}
 	r.Events, r.LostBytes = summary.Events, summary.LostBytes
-	if stopped := r.finish(ctx, in, p, salvage); err == nil && ctx.Err() == nil {
-		err = stopped
+	if failed := r.finish(ctx, in, p, salvage); failed != nil && ctx.Err() == nil {
+		if err != nil { // what was read until then and what was not written are both told
+			failed = fmt.Errorf("%w; %w", err, failed)
+		}
+		err = failed
 	}
 	switch {
 	case err != nil && r.Chunks == 0 && len(r.Problems) == 0:

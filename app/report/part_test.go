@@ -137,6 +137,8 @@ END.
 	other := strings.Replace(oom, "(malloc) failed to allocate 1048576 bytes. Error detail: AllocateHeap",
 		"(mmap) failed to map 65536 bytes. Error detail: G1 virtual space", 1)
 	assert.NotEqual(t, a.ID, one(t, "oom.log", []byte(other)).ID, "other memory was asked for")
+	bare := regexp.MustCompile(`(?m)^# *`).ReplaceAllString(oom, "")
+	assert.Equal(t, a.ID, one(t, "pasted.md", []byte(bare)).ID, "Markdown took its signs for headings")
 
 	crash := strings.NewReplacer("#  Out of Memory Error (arena.cpp:168)", "#  EXCEPTION_ACCESS_VIOLATION (0xc0000005) at pc=0x00007ffb",
 		"# There is insufficient memory for the Java Runtime Environment to continue.",

@@ -134,7 +134,8 @@ var (
 	// deadlockHead begins the JVM's own report of a deadlock, which is often all that is copied of a dump.
 	deadlockHead = []byte("Found one Java-level deadlock:")
 	// bareHeadRE matches an error file's first line without its number sign, and what is before it.
-	bareHeadRE = regexp.MustCompile(`^(.*?)(?:A fatal|An unexpected) error has been detected by (?:the )?\S.*:\W*$`)
+	bareHeadRE = regexp.MustCompile(`^(.*?)(?:(?:A fatal|An unexpected) error has been detected by (?:the )?\S.*:|` +
+		`There is insufficient memory for the Java Runtime Environment to continue\.)\W*$`)
 	// bareErrorRE matches the head's line about the error, and the problematic frame.
 	bareErrorRE = regexp.MustCompile(`(?m)^# +(?:(?:SIG[A-Z]+|EXCEPTION_[A-Z_]+|Internal Error|Out of Memory Error)\b|` +
 		`[VCJj] +\S+[+(])`)

@@ -130,8 +130,14 @@ func (c *knownShow) Run(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	found, ok := known.Default().With(own).Bug(c.ID)
+	all := known.Default().With(own)
+	found, ok := all.Bug(c.ID)
 	if !ok {
+		for _, b := range all.Bugs() {
+			if strings.EqualFold(b.ID, c.ID) {
+				return fmt.Errorf("no known bug %q, but %s", c.ID, b.ID)
+			}
+		}
 		return fmt.Errorf("no known bug %q; `misstep known list` shows them", c.ID)
 	}
 	bug := found.Proto()
