@@ -35,8 +35,6 @@ type Row struct {
 }
 
 const (
-	// hardly is the share of what was asked below which as good as nothing was compared.
-	hardly = 0.05
 	// muchLost is the share without a stack, of what could have been compared, from which on nothing is said without it.
 	muchLost = 0.05
 )
@@ -116,8 +114,11 @@ func Asked(rows []Row) []Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Asked == 0 })
 }
 
-// Hardly reports whether as good as nothing was compared of what was asked.
-func (r Row) Hardly() bool { return r.Asked > 0 && float64(r.Compared) < hardly*float64(r.Asked) }
+// Hardly reports whether less was compared of what was asked than the check declares.
+func (r Row) Hardly() bool {
+	c, _ := recipe.FindCheck(r.Check)
+	return r.Asked > 0 && !c.Judged(r.Compared, r.Asked)
+}
 
 // LostShare is the share of those without a stack among those that could have been compared, from 0 to 1.
 func (r Row) LostShare() float64 {

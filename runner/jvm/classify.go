@@ -133,15 +133,19 @@ func unrecorded(checks []*misstepv1.CheckCount) (n uint64) {
 }
 
 // idle returns the reason why a trial is void: how the JVM ended before the agent's checks began, else the first requested check
-// that compared nothing. It returns "" if every check compared something.
+// that compared nothing, or less than it declares. It returns "" if every check compared enough.
 func (t *trial) idle(checks []*misstepv1.CheckCount) string {
 	agents := slices.ContainsFunc(checks, func(c *misstepv1.CheckCount) bool { return agentJudge{}.judges(c.GetCheck()) })
 	if agents && !t.status.Started {
 		return t.unstarted()
 	}
 	for _, c := range checks {
-		switch {
-		case compared(c) > 0:
+		known, _ := recipe.FindCheck(c.GetCheck())
+		switch n := compared(c); {
+		case known.Judged(n, c.GetTotal()):
+		case n > 0:
+			return fmt.Sprintf("check %s compared too little: %d of %d samples, less than %.0f%%; %d were unwalkable and %d void",
+				c.GetCheck(), n, c.GetTotal(), 100*known.Least, sum(c.GetUnwalkable()), sum(c.GetVoid()))
 		case c.GetTotal() == 0:
 			return fmt.Sprintf("check %s compared nothing: it took no sample; the program may be too short", c.GetCheck())
 		default:

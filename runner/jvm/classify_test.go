@@ -167,6 +167,14 @@ func TestIdleChecksAreNamed(t *testing.T) {
 		"asgct-shadow compared nothing: of 9 samples 8 were unwalkable and 1 void")
 	require.Contains(t, started.idle([]*misstepv1.CheckCount{worked, unseen}),
 		"shadow-gst compared nothing: it took no sample")
+	few := &misstepv1.CheckCount{
+		Check: "asgct-shadow", Total: 100, Match: 4, Unwalkable: map[int32]uint64{-5: 90}, Void: map[string]uint64{"overrun": 6},
+	}
+	require.Equal(t, "check asgct-shadow compared too little: 4 of 100 samples, less than 5%; 90 were unwalkable and 6 void",
+		started.idle([]*misstepv1.CheckCount{worked, few}))
+	few.Match, few.Tolerated = 3, map[string]uint64{"rule": 2}
+	require.Empty(t, started.idle([]*misstepv1.CheckCount{worked, few}), "enough")
+	require.Empty(t, started.idle([]*misstepv1.CheckCount{{Check: "liveness", Total: 100, Match: 1}}), "it declares no share")
 }
 
 // A JVM that ends before the checks begin has done what its user asked for: the agent did not fail.
