@@ -37,8 +37,9 @@ var classRules = []struct {
 	// IBM33722) there are no two between which bugs differ.
 	{``, regexp.MustCompile(`(\pL_?)\d{5,}(\$|$)`), `$1$2`},
 	{`_`, regexp.MustCompile(`_[0-9a-f]{12,}(\$|$)`), `$1`},
-	// Clojure, by a counter of the whole program: user$eval1234$fn__5678. Groovy's shell, and its closures by their position: Script12,
-	// Foo$_run_closure1. Spark's stages and the REPL's lines: GeneratedClass$GeneratedIteratorForCodegenStage12, $line14.$read.
+	// Clojure, by a counter of the whole program: user$eval1234$fn__5678. Groovy's shell, and its closures by their position:
+	// Script12, Foo$_run_closure1. Spark's stages, and the REPL's lines: GeneratedClass$GeneratedIteratorForCodegenStage12,
+	// $line14.$read.
 	{`__`, regexp.MustCompile(`__\d+`), `__`},
 	{`$eval`, regexp.MustCompile(`\$eval\d+`), `$$eval`},
 	{`Script`, regexp.MustCompile(`^Script\d+(\$|$)`), `Script$1`},

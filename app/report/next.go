@@ -63,8 +63,8 @@ func (a *Answer) sentSignal() string {
 	for _, f := range a.Explanation.Facts {
 		text, _ := f.Value.(string)
 		if m := sentRE.FindStringSubmatch(text); f.Name == triage.DetailFact && m != nil {
-			return "Nothing failed in this thread: process " + m[1] + m[2] + " sent the signal with kill. Ask whoever runs that process; " +
-				"an id of the JVM itself points at a library in it."
+			return "Nothing failed in this thread: process " + m[1] + m[2] + " sent the signal with kill. Ask whoever runs that " +
+				"process; an id of the JVM itself points at a library in it."
 		}
 	}
 	return ""

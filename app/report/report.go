@@ -24,8 +24,8 @@ type Answer struct {
 	ID string `json:"id"`
 	// Signature is its kind, then its parts.
 	Signature []string `json:"signature"`
-	// KnownAs is the id of the known bug that it is on the JVM that wrote the report; empty when it is not known, or which of several
-	// it is depends on the version, which the report lacks.
+	// KnownAs is the id of the known bug that it is on the JVM that wrote the report; empty when it is not known, and when the
+	// version, which the report lacks, decides between several.
 	KnownAs     string      `json:"known_as"`
 	Explanation Explanation `json:"explanation"`
 
@@ -240,9 +240,8 @@ func identified(outcome *misstepv1.Outcome, like Answer) ([]Answer, error) {
 		}
 		a := like
 		a.Explanation = Explanation{
-			EndsEarly: like.dump != nil && like.dump.EndsEarly,
 			Title: h.Title, JVM: like.Explanation.JVM, Line: like.Explanation.Line, Explanation: x,
-			Named: like.Explanation.Named, FormerID: h.FormerID,
+			Named: like.Explanation.Named, FormerID: h.FormerID, EndsEarly: like.dump != nil && like.dump.EndsEarly,
 		}
 		a.identify(h.ID, h.Signature)
 		answers = append(answers, a)
@@ -268,8 +267,8 @@ func (t Triage) compare(a *Answer) {
 	case len(here) == 0:
 		a.Explanation.NearKnown, a.Explanation.Next = nearKnown(t.Known, a.signature), a.whatNext()
 	case len(here) > 1 && !told:
-		a.Explanation.Next = "Which of these bugs it is depends on the JVM's version: add the whole error file, or compare the output " +
-			"of java -version with the versions of each."
+		a.Explanation.Next = "Which of these bugs it is depends on the JVM's version: add the whole error file, or compare the " +
+			"output of java -version with the versions of each."
 	default:
 		a.KnownAs = here[0]
 	}

@@ -101,12 +101,15 @@ var jsonValues = []struct{ command, value string }{
 	{"store vacuum", "`{trials, evidence_bytes, entries, kept, spared, removed, bytes, deleted}`"},
 	{"token create", "`{secret, token: Token}`"},
 	{"token list", "list of [Token](#token)"},
-	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, former_id, with, assorted, rule, reason, " +
+	{"triage", "`[{file, kind, id, signature: [kind, part, …], known_as, explanation: {title, jvm, line, cut_id, ends_early, former_id, with, assorted, rule, reason, " +
 		"facts: [{name, value}], known: [{id, title, link, versions, fixed_in, here}], near_known: [{id, title, link, versions, fixed_in, " +
 		"reason}], named: [{id, title, link, versions, fixed_in}], next, finding: {id, title, known_as, hits}, nearest: [{id, score, reason, " +
 		"title}]}}]`; one element for each different report in a file and for each deadlock of a thread dump, in the order of the " +
 		"files; `cut_id` is the id of what is left of a cut report, whose `id` and `signature` are those of the " +
-		"finding that completes it; `former_id` is the id that earlier versions gave to the report; `with` is the other file with a dump of the same JVM, from which the answer is as well; `near_known` are bugs " +
+		"finding that completes it; `ends_early` says that a thread dump lacks its end; `former_id` is the id that earlier versions gave " +
+		"to the report; `with` is the other file with a dump of the same JVM, from which the answer is as well, with `:` and the line if " +
+		"it is in the same file; `known_as` is empty if which of several bugs it is depends on a version that the report lacks: `here` " +
+		"is set of each; `near_known` are bugs " +
 		"of the catalogue that are like what has no known bug, `named` those that the file names, `next` what to do next; `assorted` is why reports with the signature have no bug in common; `finding` and `nearest` are the store's"},
 	{"whoami", "[WhoAmIResponse](#whoamiresponse)"},
 	{"workload add", "list of the catalogue's entries; with `--coordinator`, `[{entry: CatalogueEntry, existing}]`"},
