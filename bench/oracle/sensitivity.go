@@ -21,8 +21,11 @@ import (
 	"misstep/triage"
 )
 
-// sensitivityGoal is the share of visible faults that must be detected, in per cent.
-const sensitivityGoal = 99
+// Shares in per cent: of visible faults those that must be detected, and of their records those that must have no known bug's label.
+const (
+	sensitivityGoal = 99
+	labelsGoal      = 99
+)
 
 // leastVisible is the least number of visible faults whose share can be compared with the goal.
 const leastVisible = 100
@@ -384,5 +387,24 @@ func (s *sensitivity) goals() []bench.Goal {
 			})
 		}
 	}
-	return goals
+	return append(goals, s.labels())
+}
+
+// labels is the share of the injected faults' records that triage takes for no known bug: what is not caused by one has no label.
+func (s *sensitivity) labels() bench.Goal {
+	var recorded, labelled uint64
+	for _, c := range s.Cells {
+		recorded += c.Recorded
+		for _, n := range c.Known {
+			labelled += n
+		}
+	}
+	goal := bench.Goal{
+		Name: fmt.Sprintf("faults without the label of a known bug (%d of %d have one)", labelled, recorded), Goal: labelsGoal,
+		Measured: math.NaN(), Unit: "%", AtLeast: true,
+	}
+	if recorded >= leastVisible {
+		goal.Measured = 100 * float64(recorded-labelled) / float64(recorded)
+	}
+	return goal
 }
