@@ -21,7 +21,7 @@ import (
 	"misstep/triage"
 )
 
-// Shares in per cent: of visible faults those that must be detected, and of their records those that must have no known bug's label.
+// Shares in per cent: of visible faults those that must be detected, of their records those without the label of a known bug.
 const (
 	sensitivityGoal = 99
 	labelsGoal      = 99
