@@ -72,7 +72,7 @@ func classIf(has bool, class string) string {
 }
 
 // undefine gives each definition of a symbol another id, and reports whether there is any. A symbol is its id, the encoding, the
-// length and the text; of an id that does not fit before it nothing is changed.
+// length and the text. An id of one byte would become that of another symbol: then nothing more is changed.
 func undefine(chunks [][]byte, text string) bool {
 	const utf8 = 3
 	written := append([]byte{utf8, byte(len(text))}, text...)
@@ -80,10 +80,13 @@ func undefine(chunks [][]byte, text string) bool {
 	for _, chunk := range chunks {
 		for from := answerHeader; ; {
 			at := bytes.Index(chunk[from:], written)
-			if at < 1 {
+			if at < 0 {
 				break
 			}
-			last := from + at - 1 // the last byte of the id, without the bit that says that more follow
+			last := from + at - 1 // the last byte of the id; those before it have the bit that says that more follow
+			if chunk[last-1]&0x80 == 0 {
+				return false
+			}
 			chunk[last] ^= 0x40
 			found = true
 			from += at + len(written)
