@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
 )
 
@@ -100,7 +102,35 @@ func decode(r io.Reader) (*text, error) {
 			return nil, fmt.Errorf("%s", f.what)
 		}
 	}
+	if head, _ := decoded.Peek(peeked); bytes.IndexByte(head, '\r') >= 0 && bytes.IndexByte(head, '\n') < 0 {
+		lines := runes.Map(func(r rune) rune {
+			if r == '\r' { // of an editor, or of a terminal's recording
+				return '\n'
+			}
+			return r
+		})
+		decoded = bufio.NewReaderSize(transform.NewReader(decoded, lines), 64<<10)
+	}
 	return &text{decoded, limited}, nil
+}
+
+// logged is a line of a program's output as Docker's driver json-file keeps it.
+type logged struct {
+	Log *string `json:"log"`
+}
+
+var loggedMark = []byte(`{"log":"`)
+
+// unlogged returns the line of output that a line of Docker's log has, else the line itself.
+func unlogged(line []byte) []byte {
+	if !bytes.HasPrefix(line, loggedMark) {
+		return line
+	}
+	var l logged
+	if json.Unmarshal(line, &l) != nil || l.Log == nil {
+		return line
+	}
+	return bytes.TrimRight([]byte(*l.Log), "\r\n")
 }
 
 // full reports whether the input has more than was read.

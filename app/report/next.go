@@ -54,16 +54,16 @@ func (a *Answer) whatNext() string {
 		"`misstep check --bundle DIR -- java …` looks for the crash under stack walks and packs what shows it."
 }
 
-// sentRE matches the details of a signal that was sent by kill, not raised by an instruction (HotSpot: os_posix.cpp,
+// sentRE matches the details of a signal that was sent by kill or tgkill, not raised by an instruction (HotSpot: os_posix.cpp,
 // os::print_siginfo), and the process that did.
-var sentRE = regexp.MustCompile(`si_code[:=] ?0 \(?SI_USER.*?si_pid[:=] ?(\d+)|sent from pid: (\d+)`)
+var sentRE = regexp.MustCompile(`si_code[:=] ?(?:0 \(SI_USER|-6 \(SI_TKILL).*?(?:si_pid[:=] ?|sent from pid: )(\d+)`)
 
 // sentSignal says what to do about a signal that a process sent; it is empty for a fault.
 func (a *Answer) sentSignal() string {
 	for _, f := range a.Explanation.Facts {
 		text, _ := f.Value.(string)
 		if m := sentRE.FindStringSubmatch(text); f.Name == triage.DetailFact && m != nil {
-			return "Nothing failed in this thread: process " + m[1] + m[2] + " sent the signal with kill. Ask whoever runs that " +
+			return "Nothing failed in this thread: process " + m[1] + " sent the signal. Ask whoever runs that " +
 				"process; an id of the JVM itself points at a library in it."
 		}
 	}

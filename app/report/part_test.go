@@ -235,10 +235,17 @@ func TestDumpsOfOneJVMInOneFile(t *testing.T) {
 		return string(text)
 	}
 	printed, json, plain := read("carriers-25.txt"), read("carriers-25.json"), read("carriersplain-25.txt")
+	var docker strings.Builder
+	for line := range strings.Lines(plain + "\n" + printed) {
+		docker.WriteString(`{"log":` + strconv.Quote(line) + `,"stream":"stdout","time":"2026-11-29T11:30:00.123456789Z"}` + "\n")
+	}
 	for name, text := range map[string]string{
 		"print, JSON": printed + json, "JSON, print": json + printed, "print, text": printed + plain, "text, print": plain + "\n" + printed,
 		"in prose": "Print:\n" + printed + "\nJSON:\n```\n" + json + "```\nThat is all.\n",
-		"in a log": indented(printed+json, "app-1 | "),
+		"in a log": indented(printed+json, "app-1 | "), "quoted": indented(json+printed, "> "),
+		"text in a log": indented(plain+"\n"+printed, "11:29:12 app-1 | "), "indented": indented(plain+"\n"+printed, "    "),
+		"JSON in a log": indented(json+printed, "Nov 29 11:29:12 host app[17]: "), "Docker's log": docker.String(),
+		"carriage returns": strings.ReplaceAll(printed+json, "\n", "\r"),
 	} {
 		a := one(t, "dumps.txt", []byte(text))
 		assert.Equal(t, "hang/starved-carriers", a.Explanation.Rule, name)
@@ -251,7 +258,9 @@ func TestDumpsOfOneJVMInOneFile(t *testing.T) {
 
 // A dump that ends early says so, and does not claim what the missing threads could refute.
 func TestDumpsThatEndEarly(t *testing.T) {
-	for _, name := range []string{"carriers-25.txt", "carriers-25.json", "carriers-21.json", "deadlock-8.txt", "deadlock-28.txt"} {
+	for _, name := range []string{
+		"carriers-25.txt", "carriers-25.json", "carriers-21.json", "deadlock-8.txt", "deadlock-28.txt", "agent-17.txt",
+	} {
 		whole, err := os.ReadFile(filepath.Join("../../internal/threaddump/testdata", name))
 		require.NoError(t, err)
 		assert.False(t, one(t, "whole", whole).Explanation.EndsEarly, name)
@@ -285,6 +294,7 @@ func TestSentSignals(t *testing.T) {
 	for _, siginfo := range []string{
 		"si_signo: 11 (SIGSEGV), si_code: 0 (SI_USER), si_pid: 4711, si_uid: 0",
 		"si_signo: 11 (SIGSEGV), si_code: 0 (SI_USER), sent from pid: 4711 (uid: 0)", // 8
+		"si_signo: 11 (SIGSEGV), si_code: -6 (SI_TKILL), si_pid: 4711, si_uid: 0",
 	} {
 		fault := regexp.MustCompile(`(?m)^siginfo: .*`)
 		require.Regexp(t, fault, crashed)

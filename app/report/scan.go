@@ -54,7 +54,7 @@ type scanner struct {
 	part bool
 	// last is the last line that was not empty, without a prefix: what Thread.dump_to_file writes before what begins its dump, the
 	// version of the JVM or a brace.
-	last []byte
+	last, former []byte // former is the one before
 }
 
 // scan calls found for each report in an input, in order, and ends at found's first error. It calls named for the ids of bugs of
@@ -75,7 +75,7 @@ func (s *scanner) lines(in *bufio.Reader, number int) error {
 		line, err := capped.ReadLine(in, buffer[:0], maxLine)
 		buffer = line
 		if len(line) > 0 || err == nil {
-			if err := s.line(number, line); err != nil {
+			if err := s.line(number, unlogged(line)); err != nil {
 				return err
 			}
 		}
@@ -142,8 +142,10 @@ var (
 	// bareEndRE matches the first line after the head.
 	bareEndRE = regexp.MustCompile(`^(?:-----|Current thread|Native frames|Java frames|siginfo)`)
 	frameMark = []byte("Problematic frame:")
-	// plainRE matches the head of a thread that Thread.dump_to_file wrote as text: #22 "name" virtual
-	plainRE = regexp.MustCompile(`^#\d+ ".*"(?: virtual)?(?: [A-Z_]+ \S+)?$`)
+	// plainRE matches the head of a thread that Thread.dump_to_file wrote as text, #22 "name" virtual, and what is before it.
+	plainRE = regexp.MustCompile(`^(.*?)#\d+ ".*"(?: virtual)?(?: [A-Z_]+ \S+)?$`)
+	// jsonMark begins the second line of its JSON, behind a brace.
+	jsonMark = []byte(`"threadDump"`)
 )
 
 // maxNamed bounds the bugs that an input names.
@@ -184,12 +186,12 @@ func (s *scanner) line(number int, line []byte) error {
 		}
 		s.prefix = newPrefix(before)
 		if form == dumped {
-			s.now.text = append(append(s.now.text, s.last...), '\n')
+			s.now.text = append(append(s.now.text, s.prefix.cut(s.last)...), '\n')
 		}
 	}
 	line = s.prefix.cut(line)
-	if len(line) > 0 {
-		s.last = append(s.last[:0], line[:min(len(line), maxVersion)]...)
+	if len(bytes.TrimSpace(line)) > 0 {
+		s.last, s.former = append(s.former[:0], line[:min(len(line), maxVersion)]...), s.last
 	}
 	if s.now.form == unspecified {
 		return nil
@@ -234,8 +236,10 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	if at := bytes.Index(line, dumpHead); at >= 0 && dumpHeadRE.Match(line[at:]) {
 		return printed, line[:at]
 	}
-	if text := s.prefix.cut(line); s.now.form != dumped && s.beginsDumped(text) {
-		return dumped, line[:len(line)-len(text)]
+	if s.now.form != dumped {
+		if before, ok := s.beginsDumped(line); ok {
+			return dumped, before
+		}
 	}
 	if s.now.form != unspecified && !s.part {
 		return unspecified, nil
@@ -254,10 +258,30 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	return unspecified, nil
 }
 
-// beginsDumped reports whether a line begins the threads that Thread.dump_to_file wrote, as text or as JSON.
-func (s *scanner) beginsDumped(line []byte) bool {
-	return bytes.HasPrefix(line, []byte(`#`)) && plainRE.Match(line) ||
-		bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte(`"threadDump"`)) && bytes.Equal(bytes.TrimSpace(s.last), []byte("{"))
+// beginsDumped reports whether a line begins the threads that Thread.dump_to_file wrote, as text or as JSON, and what is before them
+// in the line: what is before the rest of a section that is being read, or before the line above, the JVM's version or a brace.
+func (s *scanner) beginsDumped(line []byte) (before []byte, ok bool) {
+	p := s.prefix
+	if bytes.Contains(line, jsonMark) {
+		brace, is := bytes.CutSuffix(bytes.TrimRight(s.last, " \t"), []byte("{"))
+		if p == nil {
+			p = newPrefix(brace)
+		}
+		text := p.cut(line)
+		return line[:len(line)-len(text)], is && bytes.HasPrefix(bytes.TrimLeft(text, " \t"), jsonMark)
+	}
+	if bytes.IndexByte(line, '#') < 0 {
+		return nil, false
+	}
+	m := plainRE.FindSubmatch(line)
+	if m == nil || len(p.cut(line)) == len(line)-len(m[1]) {
+		return line[:len(line)-len(p.cut(line))], m != nil
+	}
+	p = newPrefix(m[1])
+	if len(p.cut(s.last)) == 0 { // a log's empty line
+		s.last = append(s.last[:0], s.former...)
+	}
+	return m[1], s.prefix == nil && versionRE.Match(p.cut(s.last))
 }
 
 // end ends the section.

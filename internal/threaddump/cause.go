@@ -91,7 +91,7 @@ func (t *Thread) pinned() bool {
 // that wait for a carrier: there all carriers have to be pinned.
 func (d *Dump) carriersStarve() bool {
 	pools, carriers, pinned := slices.Clone(d.carrierPools), len(d.carrierPools), 0
-	listed, queued := false, false
+	listed, queued := d.listsVirtual, false
 	for _, t := range d.Threads {
 		switch {
 		case t.Carries != 0:

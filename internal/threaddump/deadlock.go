@@ -103,10 +103,19 @@ func (s *deadlockSection) readName(line string) {
 	}
 }
 
-// list adds the listed threads to a dump.
+// list adds the listed threads to a dump that lacks them: the section alone was copied, or the dump ends early.
 func (s *deadlockSection) list(d *Dump) {
+	names := map[string]bool{}
+	for _, t := range d.Threads {
+		names[t.Name] = true
+	}
+	d.EndsEarly = d.EndsEarly || s.active && len(d.Threads) > 0
 	for _, cycle := range s.cycles {
 		for _, listed := range cycle {
+			if names[listed.name] {
+				continue
+			}
+			d.EndsEarly = d.EndsEarly || len(names) > 0
 			t := Thread{Name: listed.name, HeldBy: -1}
 			for _, line := range listed.stack {
 				t.read(line)
@@ -132,9 +141,7 @@ func (d *deadlocked) wait(line string) {
 
 // resolve finds the listed threads among those of the dump and says whom they wait for.
 func (s *deadlockSection) resolve(d *Dump) {
-	if len(d.Threads) == 0 { // the section alone was copied
-		s.list(d)
-	}
+	s.list(d)
 	byName := map[string][]int{}
 	for i, t := range d.Threads {
 		byName[t.Name] = append(byName[t.Name], i)

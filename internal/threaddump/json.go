@@ -98,7 +98,7 @@ func completed(text []byte) []byte {
 
 func parseJSON(text []byte) (*Dump, error) {
 	var read jsonDump
-	d := &Dump{}
+	d := &Dump{listsVirtual: true}
 	err := json.NewDecoder(bytes.NewReader(text)).Decode(&read)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		if whole := completed(text); len(whole) > 0 {
@@ -254,7 +254,7 @@ func (d *Dump) Merge(other *Dump) {
 			d.Threads[at[i]].HeldBy, d.Threads[at[i]].WaitsFor = at[t.HeldBy], t.WaitsFor
 		}
 	}
-	d.namesCarriers = d.namesCarriers || other.namesCarriers
+	d.namesCarriers, d.listsVirtual = d.namesCarriers || other.namesCarriers, d.listsVirtual || other.listsVirtual
 	d.Deadlock = d.Deadlock || d.cyclic()
 	d.EndsEarly = d.EndsEarly || other.EndsEarly
 }

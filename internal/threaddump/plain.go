@@ -13,6 +13,8 @@ var (
 	plainHeader = regexp.MustCompile(`^#(\d+) "(.*)"( virtual)?(?: ([A-Z_]+) \d{4}-\S+)?$`)
 	// plainLock matches a line about a lock below a frame, from 25 on; an object is CLASS@HASH, as in JSON.
 	plainLock = regexp.MustCompile(`^- (locked|waiting on|waiting to lock|parking to wait for) <(([^@>]+)@[^>]+)>`)
+	// wholeLine matches a line that does not end early: no thread's, a lock's, or a frame's.
+	wholeLine = regexp.MustCompile(`^(?:[^\s#]|\s+- [^<]*(?:<.*>|$)|\s+[^\s-].*\)$)`)
 )
 
 // isPlain reports whether Thread.dump_to_file wrote a dump as text.
@@ -31,12 +33,12 @@ func isPlain(text []byte) bool {
 //	    at java.base/java.lang.VirtualThread.park(VirtualThread.java:742)        up to 24 without "at"
 //	    - parking to wait for <java.util.concurrent.locks.ReentrantLock$NonfairSync@10cafa09>
 func parsePlain(text []byte) (*Dump, error) {
-	d := &Dump{}
+	d := &Dump{listsVirtual: true}
 	var cur *Thread
 	for raw := range strings.Lines(string(text)) {
 		line := strings.ToValidUTF8(strings.TrimRight(raw[:min(len(raw), maxLine)], "\r\n"), "?")
 		if m := plainHeader.FindStringSubmatch(line); m != nil {
-			cur = nil
+			cur, d.EndsEarly = nil, false
 			if len(d.Threads) < MaxThreads {
 				d.Threads = append(d.Threads,
 					Thread{ID: number(m[1]), Name: bounded(m[2]), Virtual: m[3] != "", State: m[4], HeldBy: -1})
@@ -45,6 +47,9 @@ func parsePlain(text []byte) (*Dump, error) {
 			continue
 		}
 		trimmed := strings.TrimSpace(line)
+		if trimmed != "" {
+			d.EndsEarly = !wholeLine.MatchString(line)
+		}
 		switch {
 		case cur == nil || line == trimmed: // not indented
 		case strings.HasPrefix(trimmed, "- "):

@@ -35,13 +35,15 @@ type Dump struct {
 	// holds it. In a dump that ends early the JVM's word may lack the names.
 	Deadlock bool
 	// EndsEarly reports that the dump lacks its end, and so perhaps the threads that matter. The text of Thread.dump_to_file and of
-	// the serviceability agent has no end that could be missed.
+	// the serviceability agent has no last line: there a line that ends early shows it, and threads of a deadlock that are missing.
 	EndsEarly bool
 
 	// carrierPools has the pool of each carrier that is not among the threads, since its virtual thread is; namesCarriers reports
 	// that the dump says which virtual threads have one.
 	carrierPools  []string
 	namesCarriers bool
+	// listsVirtual reports that all virtual threads are among the threads.
+	listsVirtual bool
 }
 
 // Thread is one thread of a dump.
