@@ -184,6 +184,7 @@ func TestLabel(t *testing.T) {
 		{chunks("undefined-constant", "java.lang.Thread of jdk.JavaMonitorEnter.previousOwner"), jdk17, "MISSTEP-ended-thread"},
 		{chunks("undefined-constant", "java.lang.Thread of jdk.BiasedLockRevocation.previousOwner"), jdk11, "MISSTEP-ended-thread"},
 		{chunks("undefined-constant", "java.lang.Thread of jdk.JavaMonitorWait.notifier"), jdk25, "MISSTEP-ended-thread"},
+		{chunks("undefined-constant", "java.lang.Thread of jdk.JavaMonitorWait.notifier"), jdk8, "MISSTEP-ended-thread"},
 		{chunks("undefined-constant", "java.lang.Thread of jdk.JavaMonitorWait.eventThread"), jdk25, ""},
 		{chunks("undefined-constant", "java.lang.Thread of jdk.JavaMonitorWait.notifier"), jdk17, "MISSTEP-ended-thread"},
 		{chunks("undefined-constant", "java.lang.Thread of jdk.ThreadAllocationStatistics.thread"), jdk17, "JDK-8287699"},

@@ -134,8 +134,11 @@ func deadlocks(threads []*misstepv1.HungThread) []Hit {
 // deadlockWaiter returns the part of the signature of a thread in a deadlock.
 func deadlockWaiter(threads []*misstepv1.HungThread, waits waits, i int) string {
 	t := threads[i]
-	return who(t) + " at " + deadlockPlace(t.GetJavaFrames()) + signature.WaitsFor + signature.Class(t.GetWaitsFor()) +
-		signature.HeldBy + who(threads[waits.next[i]])
+	at := ""
+	if place := deadlockPlace(t.GetJavaFrames()); place != "" { // else the dump ends before its frames
+		at = " at " + place
+	}
+	return who(t) + at + signature.WaitsFor + signature.Class(t.GetWaitsFor()) + signature.HeldBy + who(threads[waits.next[i]])
 }
 
 // waits says which thread each waits for, by index; -1 for none.

@@ -20,7 +20,7 @@ type Known struct {
 	FixedIn []string `json:"fixed_in,omitempty"`
 	// Reason says what is alike, of one that is only near.
 	Reason string `json:"reason,omitempty"`
-	// Here reports that it is the bug, or one of those that it may be: the report's JVM has one of these versions or an unknown one.
+	// Here reports that it is the bug, or one that it may be: the report's JVM has one of these versions, or an unknown one.
 	Here bool `json:"here"`
 }
 

@@ -258,8 +258,8 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	return unspecified, nil
 }
 
-// beginsDumped reports whether a line begins the threads that Thread.dump_to_file wrote, as text or as JSON, and what is before them
-// in the line: what is before the rest of a section that is being read, or before the line above, the JVM's version or a brace.
+// beginsDumped reports whether a line begins the threads that Thread.dump_to_file wrote, as text or as JSON, and what is before
+// them in the line: the prefix of the section that is being read, or that of the line above, the JVM's version or a brace.
 func (s *scanner) beginsDumped(line []byte) (before []byte, ok bool) {
 	p := s.prefix
 	if bytes.Contains(line, jsonMark) {

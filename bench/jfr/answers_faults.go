@@ -72,7 +72,7 @@ func classIf(has bool, class string) string {
 }
 
 // undefine gives each definition of a symbol another id, and reports whether there is any. A symbol is its id, the encoding, the
-// length and the text. An id of one byte would become that of another symbol: then nothing more is changed.
+// length and the text. Where the id would become that of another symbol nothing more is changed.
 func undefine(chunks [][]byte, text string) bool {
 	const utf8 = 3
 	written := append([]byte{utf8, byte(len(text))}, text...)
@@ -84,7 +84,8 @@ func undefine(chunks [][]byte, text string) bool {
 				break
 			}
 			last := from + at - 1 // the last byte of the id; those before it have the bit that says that more follow
-			if chunk[last-1]&0x80 == 0 {
+			changed := []byte{chunk[last-1], chunk[last] ^ 0x40, utf8}
+			if chunk[last-1]&0x80 == 0 || bytes.Contains(chunk, changed) { // an id of one byte, or one that others end like
 				return false
 			}
 			chunk[last] ^= 0x40
