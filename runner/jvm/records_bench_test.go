@@ -27,20 +27,21 @@ func BenchmarkDeepestRecords(b *testing.B) {
 	full := same(`{"className":"a.A","method":"m","descriptor":"()V","bci":3}`)
 	words := strings.Repeat(`{"at":"1","code":"x"},`, 1023)
 	for _, shape := range []struct {
-		name, words        string
+		name, kind, words  string
 		reference, suspect func(i int) string
 	}{
-		{"empty", "", none, same("{}")},
-		{"one", "", none, full},
-		{"both", "", full, full},
-		{"other", "", none, other},
-		{"words", words, none, none},
+		{"empty", "foreign", "", none, same("{}")},
+		{"one", "foreign", "", none, full},
+		{"both", "foreign", "", full, full},
+		{"other", "foreign", "", none, other},
+		{"cut", "truncated", "", same("{}"), same("{}")},
+		{"words", "foreign", words, none, none},
 	} {
 		b.Run(shape.name, func(b *testing.B) {
 			var text strings.Builder
 			for i := range 600 {
-				fmt.Fprintf(&text, `{"check":"gst-asgct","kind":"foreign","stack":[%s{}],"reference":{"frames":[%s{}]},`+
-					`"suspect":{"frames":[%s{"className":"a.B%d"}]}}`+"\n", shape.words, shape.reference(i), shape.suspect(i), i)
+				fmt.Fprintf(&text, `{"check":"gst-asgct","kind":%q,"stack":[%s{}],"reference":{"frames":[%s{"className":"a.B%d"}]},`+
+					`"suspect":{"frames":[%s{}]}}`+"\n", shape.kind, shape.words, shape.reference(i), i, shape.suspect(i))
 			}
 			for b.Loop() {
 				records := readAll(b, strings.NewReader(text.String()))
