@@ -25,7 +25,7 @@ var widths = []int{256, 64, 16, 6, 2}
 // and its count: first the entries whose signature a smaller one has are added to that one, then the middles of long stacks are
 // left out. What has no room even so, the last signatures, is counted. An outcome that has room is not changed.
 func Fit(o *misstepv1.Outcome, maxBytes int) {
-	fits := func() bool { return proto.Size(o) <= maxBytes }
+	fits := func() bool { return proto.Size(o) <= maxBytes && light(o) }
 	if len(o.GetMismatches()) <= mostRecords && fits() {
 		return
 	}
@@ -49,6 +49,17 @@ func Fit(o *misstepv1.Outcome, maxBytes int) {
 	}
 	o.MismatchesLeftOut += uint32(entries - len(o.GetMismatches()))
 	o.SignaturesLeftOut += uint32(len(whole) - len(o.GetMismatches()))
+}
+
+// light reports whether an outcome takes little more memory than its bytes let expect: coordinators refuse messages that take twice
+// times their bytes and some MiB (coordinator/intake). Frames and words without content do.
+func light(o *misstepv1.Outcome) bool {
+	const part, free = 160, 2 << 20 // bytes of memory: of a frame or a word besides its texts, and of each outcome
+	parts := 0
+	for _, m := range o.GetMismatches() {
+		parts += len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames()) + len(m.GetStack())
+	}
+	return parts*part <= 2*proto.Size(o)+free
 }
 
 // example is a mismatch with what triage says of it.
