@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -129,6 +130,11 @@ func TestTracesWithoutPositions(t *testing.T) {
 	}
 	assert.Contains(t, sideBySide(&misstepv1.Trace{Source: "held"}, &misstepv1.Trace{Source: "jfr", Sampler: "jdk.CPUTimeSample"}),
 		"the stack that stood still, 0 frames JFR jdk.CPUTimeSample, 0 frames")
+	long := &misstepv1.Trace{Source: "jfr", Sampler: strings.Repeat("s", 300)}
+	long.Frames = []*misstepv1.Frame{{Method: strings.Repeat("m", 300)}}
+	for line := range strings.Lines(sideBySide(long, long)) {
+		assert.Less(t, utf8.RuneCountInString(line), 2*maxColumn+10, "whatever the names are")
+	}
 }
 
 // A report names who can fix the suspect.

@@ -48,7 +48,6 @@ func sideBySide(reference, suspect *misstepv1.Trace) string {
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(r.Left))
 	}
-	width = min(width, maxColumn)
 	var b strings.Builder
 	for _, r := range append([]Row{title, {strings.Repeat("-", width), strings.Repeat("-", width), ' '}}, rows...) {
 		line := fmt.Sprintf("%c %s %s", r.Mark, pad(r.Left, width), r.Right)
@@ -62,7 +61,8 @@ func traceTitle(t *misstepv1.Trace) string {
 	if t.GetSampler() != "" {
 		name += " " + code(t.GetSampler())
 	}
-	return fmt.Sprintf("%s, %d frames", name, t.Depth())
+	frames := fmt.Sprintf(", %d frames", t.Depth())
+	return cutFront(name, maxColumn-len(frames)) + frames
 }
 
 func pad(s string, width int) string {
@@ -110,11 +110,15 @@ func frameText(f *misstepv1.Frame, placed bool) string {
 	case f.GetBci() == -1 || f.GetBci() == -3: // how GetStackTrace and AsyncGetCallTrace mark native methods
 		where = " (native)"
 	}
-	name = code(name)
-	if runes := []rune(name); len(runes) > maxColumn-len(where) {
-		name = "…" + string(runes[len(runes)-(maxColumn-len(where)-1):])
+	return cutFront(code(name), maxColumn-len(where)) + where
+}
+
+// cutFront shortens a text to a number of characters from its beginning.
+func cutFront(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return "…" + string(runes[len(runes)-most+1:])
 	}
-	return name + where
+	return text
 }
 
 // align pairs the frames of both sides by their longest common subsequence of methods.

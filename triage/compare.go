@@ -1,5 +1,7 @@
 package triage
 
+import "slices"
+
 // Comparison of two stacks of one thread. A walk proceeds from the top down, so it went wrong at the uppermost place where it
 // leaves the reference; everything that differs further down is a consequence.
 
@@ -62,17 +64,70 @@ func lastKept(ref, sus stack) int {
 		return -1
 	}
 	best, bestScore, bestOff := min(len(sus), len(ref))-1, 0, 0
-	for j := range ref { // recursion makes this quadratic
-		score := 0
-		for a, b := j, len(sus)-1; a >= 0 && b >= 0 && ref[a].same(sus[b]); a, b = a-1, b-1 {
-			score++
-		}
+	for j, score := range alikeAbove(ref, sus) {
 		off := max(j-(len(sus)-1), len(sus)-1-j)
 		if score > bestScore || score > 0 && score == bestScore && off < bestOff {
 			best, bestScore, bestOff = j, score, off
 		}
 	}
 	return best
+}
+
+// alikeAbove returns for each frame of ref how many frames have the same methods from there and from the bottom of sus upwards. It
+// is the Z function (Gusfield, Algorithms on Strings, 1.4) of both stacks, bottom first: its time is linear, also in a recursion.
+func alikeAbove(ref, sus stack) []int {
+	all := numbers(slices.Concat(ref, sus))
+	slices.Reverse(all) // sus, ref
+	pattern, text := all[:len(sus)], all[len(sus):]
+	alike := func(i, n int) int { // beyond the n that are known to agree, from all[i] on
+		for n < len(pattern) && i+n < len(all) && pattern[n] == all[i+n] {
+			n++
+		}
+		return n
+	}
+	z := make([]int, len(all))
+	from, to := 0, 0 // the frames that agree and go furthest
+	for i := 1; i < len(all); i++ {
+		n := 0
+		if i < to {
+			n = min(z[i-from], to-i)
+		}
+		if z[i] = alike(i, n); i+z[i] > to {
+			from, to = i, i+z[i]
+		}
+	}
+	scores := make([]int, len(text))
+	for i := range text {
+		scores[len(text)-1-i] = z[len(sus)+i]
+	}
+	return scores
+}
+
+// numbers returns numbers of frames' methods, the same for those that have the same method. Where one of that class and name lacks
+// its descriptor, no descriptor counts.
+func numbers(frames stack) []int {
+	type method struct {
+		id         int
+		descriptor string
+	}
+	lacks := map[int]bool{}
+	for _, f := range frames {
+		if f.GetDescriptor_() == "" {
+			lacks[f.id] = true
+		}
+	}
+	known, all := map[method]int{}, make([]int, len(frames))
+	for i, f := range frames {
+		m := method{id: f.id}
+		if !lacks[f.id] {
+			m.descriptor = f.GetDescriptor_()
+		}
+		if _, seen := known[m]; !seen {
+			known[m] = len(known)
+		}
+		all[i] = known[m]
+	}
+	return all
 }
 
 // maxShifted bounds the number of frames, missing or bogus at one place, that shape looks for.

@@ -8,6 +8,12 @@ import (
 
 // examine looks at a mismatch once and returns its facts. It is pure.
 func examine(m *misstepv1.Mismatch) *Facts {
+	names := newNamer()
+	return examineStacks(m, names, names.stack(m.GetReference()), names.stack(m.GetSuspect()))
+}
+
+// examineStacks is examine of a mismatch whose stacks have their names.
+func examineStacks(m *misstepv1.Mismatch, names namer, reference, suspect stack) *Facts {
 	f := &Facts{Check: m.GetCheck(), Kind: m.GetKind(), NumFrames: int(m.GetSuspect().GetNumFrames())}
 	f.Sampler = m.GetSuspect().GetSampler()
 	f.FromSignal = m.GetPc() != 0 || len(m.GetCode()) > 0 || m.GetSuspect().GetAsynchronous()
@@ -16,8 +22,7 @@ func examine(m *misstepv1.Mismatch) *Facts {
 		return f
 	}
 	f.Family = familyOf(f.Check, f.FromSignal)
-	names := newNamer()
-	f.reference, f.suspect = names.stack(m.GetReference()), names.stack(m.GetSuspect())
+	f.reference, f.suspect = reference, suspect
 	if f.Family == Sample {
 		f.suspect, f.Stub, f.Lost = f.suspect.onlyJava()
 	}

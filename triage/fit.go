@@ -25,7 +25,7 @@ var widths = []int{256, 64, 16, 6, 2}
 // and its count: first the entries whose signature a smaller one has are added to that one, then the middles of long stacks are
 // left out. What has no room even so, the last signatures, is counted. An outcome that has room is not changed.
 func Fit(o *misstepv1.Outcome, maxBytes int) {
-	fits := func() bool { return proto.Size(o) <= maxBytes }
+	fits := func() bool { return proto.Size(o) <= maxBytes && light(o) }
 	if len(o.GetMismatches()) <= mostRecords && fits() {
 		return
 	}
@@ -51,16 +51,30 @@ func Fit(o *misstepv1.Outcome, maxBytes int) {
 	o.SignaturesLeftOut += uint32(len(whole) - len(o.GetMismatches()))
 }
 
+// light reports whether an outcome takes little more memory than its bytes let expect: coordinators refuse messages that take twice
+// times their bytes and some MiB (coordinator/intake). Frames and words without content do.
+func light(o *misstepv1.Outcome) bool {
+	const part, free = 160, 2 << 20 // bytes of memory: of a frame or a word besides its texts, and of each outcome
+	parts := 0
+	for _, m := range o.GetMismatches() {
+		parts += len(m.GetReference().GetFrames()) + len(m.GetSuspect().GetFrames()) + len(m.GetStack())
+	}
+	return parts*part <= 2*proto.Size(o)+free
+}
+
 // example is a mismatch with what triage says of it.
 type example struct {
 	*misstepv1.Mismatch
 	signature *misstepv1.Signature
 	title     string
+	agreement agreement
 }
 
 func newExample(m *misstepv1.Mismatch) example {
-	sig, title := Mismatch(m)
-	return example{m, sig, title}
+	names := newNamer()
+	reference, suspect := names.stack(m.GetReference()), names.stack(m.GetSuspect())
+	sig, title := report(examineStacks(m, names, reference, suspect))
+	return example{m, sig, title, agreementOf(m.GetCheck(), reference, suspect)}
 }
 
 // oneOfEach returns of the entries with the same signature the one with the fewest frames, with the sum of their counts, in the
@@ -101,7 +115,7 @@ func (e example) shorten(width int) *misstepv1.Mismatch {
 	if len(m.GetReference().GetLeftOut())+len(m.GetSuspect().GetLeftOut()) > 0 {
 		return m
 	}
-	left, right := gaps(m, width)
+	left, right := e.agreement.gaps(width)
 	if len(left)+len(right) == 0 {
 		return m
 	}
@@ -140,46 +154,57 @@ func leaveOut(t *misstepv1.Trace, frames []*misstepv1.Frame, gaps []gap) {
 	t.Frames = append(kept, frames[from:]...)
 }
 
-// gaps returns what can be left out of the reference and of the suspect. Frames that agree are left out of both alike. A sample's
-// reference has instrumented methods only, so its suspect's other frames go with those around them.
-func gaps(m *misstepv1.Mismatch, width int) (left, right []gap) {
-	names := newNamer()
-	ref, sus := names.stack(m.GetReference()), names.stack(m.GetSuspect())
-	compared := sus
-	at := make([]int, 0, len(sus)+1) // where each of compared is in sus
-	if familyOf(m.GetCheck(), false) == Sample {
+// agreement is how far the traces of a mismatch agree. Of a sample, whose reference has instrumented methods only, the suspect's
+// other frames are not compared.
+type agreement struct {
+	reference, compared int
+	top, bottom         int   // frames that agree
+	instrumented        []int // where each of those compared is in a sample's suspect
+}
+
+func agreementOf(check string, reference, suspect stack) agreement {
+	compared := suspect
+	a := agreement{reference: len(reference)}
+	if familyOf(check, false) == Sample {
 		compared = nil
 		instrumented := map[int]bool{}
-		for _, r := range ref {
+		for _, r := range reference {
 			instrumented[r.id] = true
 		}
-		for i, s := range sus {
+		for i, s := range suspect {
 			if instrumented[s.id] {
-				compared, at = append(compared, s), append(at, i)
+				compared, a.instrumented = append(compared, s), append(a.instrumented, i)
 			}
 		}
-	} else {
-		for i := range sus {
-			at = append(at, i)
-		}
+		a.instrumented = append(a.instrumented, len(suspect))
 	}
-	at = append(at, len(sus))
-	top := agreeing(ref, compared)
-	bottom := alikeBelow(ref[top:], compared[top:])
-	inBoth := func(refFirst, susFirst, frames int) {
-		if g, ok := middle(frames, width); ok {
+	a.compared, a.top = len(compared), agreeing(reference, compared)
+	a.bottom = alikeBelow(reference[a.top:], compared[a.top:])
+	return a
+}
+
+// at returns where a frame that is compared is in the suspect.
+func (a agreement) at(i int) int {
+	if a.instrumented != nil {
+		return a.instrumented[i]
+	}
+	return i
+}
+
+// gaps returns what can be left out of the reference and of the suspect. Frames that agree are left out of both alike. The frames
+// of a sample's suspect that are not compared go with those around them.
+func (a agreement) gaps(width int) (left, right []gap) {
+	stretch := func(refFirst, refFrames, susFirst, susFrames int) {
+		if g, ok := middle(refFrames, width); ok {
 			left = append(left, gap{refFirst + g.begin, refFirst + g.end})
-			right = append(right, gap{at[susFirst+g.begin], at[susFirst+g.end]})
+		}
+		if g, ok := middle(susFrames, width); ok {
+			right = append(right, gap{a.at(susFirst + g.begin), a.at(susFirst + g.end)})
 		}
 	}
-	inBoth(0, 0, top)
-	if g, ok := middle(len(ref)-top-bottom, width); ok {
-		left = append(left, gap{top + g.begin, top + g.end})
-	}
-	if g, ok := middle(len(compared)-top-bottom, width); ok {
-		right = append(right, gap{at[top+g.begin], at[top+g.end]})
-	}
-	inBoth(len(ref)-bottom, len(compared)-bottom, bottom)
+	stretch(0, a.top, 0, a.top)
+	stretch(a.top, a.reference-a.top-a.bottom, a.top, a.compared-a.top-a.bottom)
+	stretch(a.reference-a.bottom, a.bottom, a.compared-a.bottom, a.bottom)
 	return left, right
 }
 

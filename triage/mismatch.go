@@ -10,8 +10,9 @@ import (
 
 // Mismatch returns the signature of a mismatch and a title. The facts of the mismatch are found once, and then an
 // ordered table of rules decides.
-func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) {
-	f := examine(m)
+func Mismatch(m *misstepv1.Mismatch) (*misstepv1.Signature, string) { return report(examine(m)) }
+
+func report(f *Facts) (*misstepv1.Signature, string) {
 	_, v := decide(f)
 	check := f.Check
 	if f.Sampler != "" {

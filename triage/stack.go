@@ -1,7 +1,6 @@
 package triage
 
 import (
-	"cmp"
 	"strings"
 
 	misstepv1 "misstep/proto/misstep/v1"
@@ -40,6 +39,11 @@ func (n namer) frame(f *misstepv1.Frame) *frame {
 	if f == nil {
 		return nil
 	}
+	named := n.name(f)
+	return &named
+}
+
+func (n namer) name(f *misstepv1.Frame) frame {
 	class, seen := n.classes[f.GetClassName()]
 	if !seen {
 		class = signature.Class(f.GetClassName())
@@ -51,13 +55,18 @@ func (n namer) frame(f *misstepv1.Frame) *frame {
 		method = named{id: len(n.methods), text: class + "." + signature.Method(f.GetMethod())}
 		n.methods[key] = method
 	}
-	return &frame{Frame: f, class: class, text: method.text, id: method.id}
+	return frame{Frame: f, class: class, text: method.text, id: method.id}
 }
 
 func (n namer) stack(t *misstepv1.Trace) stack {
-	frames := make(stack, 0, len(t.GetFrames()))
-	for _, f := range t.GetFrames() {
-		frames = append(frames, n.frame(cmp.Or(f, &misstepv1.Frame{})))
+	named := make([]frame, len(t.GetFrames())) // in one piece, since there may be thousands
+	frames := make(stack, len(named))
+	for i, f := range t.GetFrames() {
+		if f == nil {
+			f = &misstepv1.Frame{}
+		}
+		named[i] = n.name(f)
+		frames[i] = &named[i]
 	}
 	return frames
 }

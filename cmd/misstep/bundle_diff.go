@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"misstep/bundle"
 )
@@ -57,9 +58,15 @@ func renderDifference(e *env, d bundle.Difference) error {
 		return err
 	}
 	for _, stack := range d.Stacks {
-		if _, err := fmt.Fprintf(e.stdout, "\n%s of both:\n%s", stack.Side, stack.Text); err != nil {
+		if _, err := fmt.Fprintf(e.stdout, "\n%s of both:\n", stack.Side); err != nil {
 			return err
 		}
+		title, aligned := bundle.Rows(stack.A, stack.B)
+		rows := [][3]string{{"", title.Left, title.Right}}
+		for _, r := range aligned {
+			rows = append(rows, [3]string{strings.TrimSpace(string(r.Mark)), r.Left, r.Right})
+		}
+		renderTraces(e.stdout, rows)
 	}
 	return nil
 }

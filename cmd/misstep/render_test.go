@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"misstep/app/compared"
+	"misstep/bundle"
 	misstepv1 "misstep/proto/misstep/v1"
 )
 
@@ -187,4 +191,25 @@ func TestStacksAreAlignedByMethod(t *testing.T) {
 	deep := &misstepv1.Mismatch{Reference: trace("gst", "a"), Suspect: trace("asgct", "a")}
 	deep.Suspect.LeftOut = []*misstepv1.FramesLeftOut{{Before: 1, Frames: 40}}
 	assert.Equal(t, [3]string{"=>", "-", "… 40 frames omitted …"}, besides(deep)[2], "a gap is at no place")
+}
+
+// The stacks of two bundles fit into the terminal, side by side: names lose their beginning.
+func TestStacksOfTwoBundlesFitIntoTheTerminal(t *testing.T) {
+	trace := func(last string) *misstepv1.Trace {
+		long := "org.example." + strings.Repeat("deeper.", 12) + "Long"
+		frames := []*misstepv1.Frame{{ClassName: long, Method: "same"}, {ClassName: long, Method: last}}
+		return &misstepv1.Trace{Source: "asgct", Frames: frames}
+	}
+	d := bundle.Difference{Stacks: []bundle.StackChange{{Side: "asgct", A: trace("first"), B: trace("second")}}}
+	for _, width := range []int{60, 80, 132} {
+		t.Setenv("COLUMNS", strconv.Itoa(width))
+		var b strings.Builder
+		require.NoError(t, renderDifference(&env{stdout: &b}, d))
+		for line := range strings.Lines(b.String()) {
+			assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
+		}
+		for _, want := range []string{"AsyncGetCallTrace, 2 frames", ".Long.first @0", ".Long.second @0", ".Long.same @0"} {
+			assert.Contains(t, b.String(), want, width)
+		}
+	}
 }

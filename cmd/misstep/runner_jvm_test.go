@@ -32,6 +32,7 @@ type yard struct {
 	scratch, tmp, log  string
 	st                 *station.Station
 	campaign, workload string
+	coordinator        *exec.Cmd
 }
 
 // openYard starts a coordinator and submits a campaign. The workload's trials start a process that outlives them in a session of
@@ -67,7 +68,7 @@ func openYardOf(t *testing.T, workload, class, source, campaign string) *yard {
 			t.Logf("log:\n%.20000s", y.said())
 		}
 	})
-	y.start("coordinator", "--listen", y.addr, "--dir", filepath.Join(y.dir, "station"), "--lease-time", "3s")
+	y.coordinator = y.start("coordinator", "--listen", y.addr, "--dir", filepath.Join(y.dir, "station"), "--lease-time", "3s")
 	spec := filepath.Join(y.dir, "spec.yaml")
 	require.NoError(t, os.WriteFile(spec, []byte(campaign), 0o644))
 	request, _, err := submission.Load(t.Context(), local.Installation{Home: y.home, AgentDir: testenv.Agent(t)}, spec)

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"misstep/internal/capped"
@@ -30,7 +29,8 @@ const (
 	maxRecordParts = 1 << 18   // see parts, of one line: two such traces have 5 for each frame
 	maxRecordText  = 6 << 16   // bytes of one text as written: a name of the JVM's largest size, all of it escaped
 	maxRecordsRead = 256 << 20 // bytes read of the file
-	maxPartsRead   = 1 << 24   // of the file: a microsecond each
+	maxPartsRead   = 1 << 24   // of the file
+	maxPartsMade   = 6 << 20   // of the file without the frames that it has again: a microsecond each
 	maxRecordsKept = 64 << 20  // bytes of memory that the mismatches may take, about
 	keptWidth      = 64        // frames that are kept of each stretch of a trace where there is no room for all
 	maxReturnCode  = 64        // bytes of code at C code's return address that tell places apart: later ones may be patched
@@ -59,8 +59,8 @@ func (r Records) excess() string {
 	case r.LeftOut > 0:
 		return fmt.Sprintf("there was no room for %d mismatch records besides %d others", r.LeftOut, len(r.Mismatches))
 	case r.Cut:
-		return fmt.Sprintf("the mismatch records have more than the %d MiB or %d values that are read", maxRecordsRead>>20,
-			maxPartsRead)
+		return fmt.Sprintf("the mismatch records have more than the %d MiB, %d values or %d different ones that are read",
+			maxRecordsRead>>20, maxPartsRead, maxPartsMade)
 	}
 	return ""
 }
@@ -87,10 +87,10 @@ func readRecords(ctx context.Context, path string) (Records, error) {
 // if that ends before.
 func ReadRecords(ctx context.Context, f io.Reader) (Records, error) {
 	limited := &io.LimitedReader{R: f, N: maxRecordsRead + 1}
-	k := keeper{kept: map[[sha256.Size]byte]*keptRecord{}}
+	k := newKeeper()
 	in := bufio.NewReaderSize(limited, 64<<10)
 	var line []byte
-	for ended := false; !ended && k.parts <= maxPartsRead; {
+	for ended := false; !ended && !k.Cut; {
 		if ctx.Err() != nil {
 			return Records{}, ctx.Err()
 		}
@@ -99,7 +99,7 @@ func ReadRecords(ctx context.Context, f io.Reader) (Records, error) {
 		ended = err != nil
 		k.line(line, ended)
 	}
-	k.Cut = limited.N == 0 || k.parts > maxPartsRead
+	k.Cut = k.Cut || limited.N == 0
 	k.order()
 	return k.Records, nil
 }
@@ -110,6 +110,11 @@ type keeper struct {
 	kept  map[[sha256.Size]byte]*keptRecord // by boundary and moment
 	size  int                               // of all that is kept, see sizeOf
 	parts int                               // of the lines so far
+	made  frameTable
+}
+
+func newKeeper() keeper {
+	return keeper{kept: map[[sha256.Size]byte]*keptRecord{}, made: frameTable{known: map[string]*misstepv1.Frame{}}}
 }
 
 type keptRecord struct {
@@ -127,11 +132,11 @@ func (k *keeper) line(line []byte, last bool) {
 		k.TooLarge++
 		return
 	}
-	if k.parts += n; k.parts > maxPartsRead {
+	if k.parts += n; k.parts > maxPartsRead || k.made.parts > maxPartsMade {
+		k.Cut = true
 		return
 	}
-	m := &misstepv1.Mismatch{}
-	err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, m)
+	m, err := k.made.record(line)
 	switch {
 	case err == nil && m.GetCheck() != "" && m.GetKind() != "":
 		k.record(m)

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	misstepv1 "misstep/proto/misstep/v1"
 	"misstep/triage"
@@ -109,11 +111,14 @@ func TestMemoryOfManyLargeRecordsIsBounded(t *testing.T) {
 
 // Reading ends where it would take too long, and says so.
 func TestReadingManyLargeRecordsEnds(t *testing.T) {
-	k := keeper{kept: map[[32]byte]*keptRecord{}, parts: maxPartsRead - 10}
-	k.line([]byte(framesOf("a.A", 100)), false)
-	require.Empty(t, k.kept)
-	require.Greater(t, k.parts, maxPartsRead)
-	require.NotEmpty(t, Records{Cut: true}.excess())
+	read, made := newKeeper(), newKeeper()
+	read.parts, made.made.parts = maxPartsRead-10, maxPartsMade+1
+	for _, k := range []keeper{read, made} {
+		k.line([]byte(framesOf("a.A", 100)), false)
+		require.Empty(t, k.kept)
+		require.True(t, k.Cut)
+		require.Contains(t, k.excess(), "values")
+	}
 }
 
 // A runner reads no mismatch that a coordinator would refuse.
@@ -128,6 +133,22 @@ func TestRecordsAreBoundedAsOutcomesAre(t *testing.T) {
 		assert.Equal(t, 1, records.TooLarge, what)
 		assert.Empty(t, records.Mismatches, what)
 	}
+}
+
+// What a record has again is not decoded again: deep stacks have the same frames, and so have the stacks of one program.
+func TestFramesAreDecodedOnce(t *testing.T) {
+	k := newKeeper()
+	for i := range 200 {
+		k.line([]byte(framesOf(fmt.Sprint("a.A", i), 5000)), false)
+	}
+	require.Len(t, k.kept, 200)
+	require.Greater(t, k.parts, 200*5000)
+	require.Less(t, k.made.parts, 200*10)
+	require.Less(t, k.made.size, 1<<18)
+	k.made.size = maxFramesKnown
+	k.line([]byte(framesOf("b.B", 5000)), false)
+	require.Len(t, k.kept, 201, "no frame more is kept in mind")
+	require.NotContains(t, k.made.known, `{"class_name":"b.B"}`)
 }
 
 // A program may put something else where the agent writes.
@@ -150,10 +171,21 @@ func FuzzRecords(f *testing.F) {
 		strings.Replace(good, "a.A", `\"[{,\u0000`, 1), `{"check":"a","kind":"b","x":` + strings.Repeat("[", 20_000),
 		strings.Replace(good, `"count":"3"`, `"count":"18446744073709551615"`, 1) + good, framesOf("a.B", triage.MaxFrames+1),
 		`{"check":"a","kind":"b","reference":{"leftOut":[{"before":9,"frames":1}]}}`, `{"check":"a","kind":"b","code":"AAAA"}`,
+		`{"reference":["frames",[{}]]}`, `{"reference":{"frames":[{},]}}`, `{"suspect":{"x":{"frames":[1]},"frames" : [ {} , {"bci":1} ]}}`,
+		`{"reference":{"frames":[{"x":[{}]}]},"reference":{}}`, `{"x":{"frames":[1]},"suspect":{"frames":[null]}}`, `{"suspect":{"frames":[{`,
+		`]"0"`,
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		table := newKeeper().made
+		for line := range bytes.Lines(text) {
+			whole := &misstepv1.Mismatch{}
+			err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(line, whole)
+			m, cut := table.record(line)
+			require.Equal(t, err != nil, cut != nil, "%q: %v %v", line, err, cut)
+			require.True(t, err != nil || proto.Equal(whole, m), "%q: %v %v", line, whole, m)
+		}
 		records := readAll(t, bytes.NewReader(text))
 		lines := 1 + bytes.Count(text, []byte("\n"))
 		require.LessOrEqual(t, records.Damaged+records.Torn+records.TooLarge+records.LeftOut+len(records.Mismatches), lines)
