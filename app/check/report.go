@@ -127,7 +127,8 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome,
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
 		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(o),
-		Checks: []Count{}, Idle: idle(o.GetChecks()), Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
+		Checks: []Count{}, Idle: idle(o.GetChecks()),
+		Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
 		r.Checks = append(r.Checks, Count{
