@@ -49,8 +49,8 @@ func seedFindings(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(seed(ts.MkAbs(args[0])))
 }
 
-// loseFindings is the command lose FROM TO of scripts: TO becomes a hunt's folder with the campaigns, trials and evidence of FROM, and
-// without its findings.
+// loseFindings is the command lose FROM TO of scripts: TO becomes a hunt's folder with the campaigns, trials and evidence of FROM,
+// and without its findings.
 func loseFindings(ts *testscript.TestScript, _ bool, args []string) {
 	from, to := ts.MkAbs(args[0]), ts.MkAbs(args[1])
 	ts.Check(os.CopyFS(station.BlobsPath(to), os.DirFS(station.BlobsPath(from))))

@@ -17,7 +17,7 @@ const (
 	older   = "## 0.2.0 (2026-11-01)\n\n- b\n"
 )
 
-// A release is what CHANGELOG.md tells of first; a development version needs no heading of its own.
+// A release is the first section of CHANGELOG.md with changes; a development version needs no heading of its own.
 func TestAReleaseHasItsChanges(t *testing.T) {
 	for _, c := range []struct{ changelog, version, problem string }{
 		{third + older, "0.3.0", ""},
