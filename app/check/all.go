@@ -153,7 +153,7 @@ func merged(list []examined, lost []string, ended process.Result, own known.Cata
 func conclude(o *misstepv1.Outcome) {
 	o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, ""
 	if c := unjudged(o.GetChecks()); c != nil {
-		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "check "+c.GetCheck()+" compared nothing in any JVM"
+		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "in all JVMs together, "+jvm.Idle(c)
 	}
 	switch {
 	case len(o.GetChecks()) == 0:

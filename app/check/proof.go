@@ -9,8 +9,8 @@ import (
 	"misstep/runner/jvm"
 )
 
-// settle takes back that an outcome is void where each walker was judged: a check that compared nothing leaves nothing open of a
-// walker that another check has judged. Else the reason is of a check whose walker none has judged.
+// settle takes back that an outcome is void where each walker was judged: a check that took no sample leaves nothing open of a
+// walker that another check has judged. Else the reason is of a check that leaves something open.
 func settle(o *misstepv1.Outcome) {
 	if o.GetKind() != misstepv1.OutcomeKind_OUTCOME_KIND_VOID {
 		return
@@ -25,7 +25,7 @@ func settle(o *misstepv1.Outcome) {
 	}
 }
 
-// idle says of each check that compared nothing why it did not.
+// idle says of each check that compared nothing, or too little, why.
 func idle(checks []*misstepv1.CheckCount) (list []string) {
 	for _, c := range checks {
 		if why := jvm.Idle(c); why != "" {
@@ -35,8 +35,9 @@ func idle(checks []*misstepv1.CheckCount) (list []string) {
 	return list
 }
 
-// unjudged returns the first check that compared nothing and whose walker no other check has judged, nil if there is none. A check
-// of whatever walks, such as edges, is about each walker of the others.
+// unjudged returns the first check that compared too little and leaves that open, nil if there is none. One that took samples and
+// could not compare them does; one that took none does not if another check has judged its walker. A check of whatever walks, such as
+// edges, is about each walker of the others.
 func unjudged(checks []*misstepv1.CheckCount) *misstepv1.CheckCount {
 	judged := map[string]bool{} // by walker: whether one of its checks compared enough
 	all := true
@@ -51,8 +52,8 @@ func unjudged(checks []*misstepv1.CheckCount) *misstepv1.CheckCount {
 	for _, count := range checks {
 		c, _ := recipe.FindCheck(count.GetCheck())
 		_, own := judged[c.Suspect]
-		covered := own && judged[c.Suspect] || !own && all && len(judged) > 0
-		if jvm.Idle(count) != "" && !covered {
+		elsewhere := own && judged[c.Suspect] || !own && all && len(judged) > 0
+		if jvm.Idle(count) != "" && (count.GetTotal() > 0 || !elsewhere) {
 			return count
 		}
 	}

@@ -19,27 +19,62 @@ func did(name string, compared, asked uint64) *misstepv1.CheckCount {
 	return c
 }
 
-// A walker is judged if one of its checks compared enough; then no other check of it makes the gate prove nothing.
+// A walker is judged if one of its checks compared enough; then no other check that took no sample makes the gate prove nothing.
 func TestAWalkerIsJudgedByAnyOfItsChecks(t *testing.T) {
+	type counts = []*misstepv1.CheckCount
 	for name, c := range map[string]struct {
-		checks []*misstepv1.CheckCount
+		checks counts
 		open   string // the check that leaves its walker unjudged
 		idle   int
 	}{
-		"all compared":                        {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 1, 1), did(recipe.AsgctShadow, 1, 1)}, "", 0},
-		"another check of the walker did":     {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 4000, 5000)}, "", 1},
-		"whichever of them":                   {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 100, 100), did(recipe.AsgctShadow, 0, 9)}, "", 1},
-		"another check had too few":           {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 99, 99)}, recipe.GstAsgct, 1},
-		"another check hardly compared":       {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 200, 9000)}, recipe.GstAsgct, 1},
-		"one check alone":                     {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 0, 7)}, recipe.GstAsgct, 1},
-		"none of the walker":                  {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 0, 0)}, recipe.GstAsgct, 2},
-		"a check of another walker":           {[]*misstepv1.CheckCount{did(recipe.ShadowGst, 0, 0), did(recipe.AsgctShadow, 4000, 4000)}, recipe.ShadowGst, 1},
-		"a check of every walker beside one":  {[]*misstepv1.CheckCount{did(recipe.AsgctGstBracket, 400, 400), did(recipe.Edges, 0, 0)}, "", 1},
-		"a check of every walker, one open":   {[]*misstepv1.CheckCount{did(recipe.GstAsgct, 50, 50), did(recipe.ShadowGst, 500, 500), did(recipe.Edges, 0, 0)}, recipe.Edges, 1},
-		"a check of every walker alone":       {[]*misstepv1.CheckCount{did(recipe.Liveness, 0, 0)}, recipe.Liveness, 1},
-		"no stand-in for a walker":            {[]*misstepv1.CheckCount{did(recipe.AsgctGstBracket, 0, 0), did(recipe.Liveness, 900, 900)}, recipe.AsgctGstBracket, 1},
-		"chunks say nothing of stacks":        {[]*misstepv1.CheckCount{did(recipe.JfrShadow, 0, 0), did(recipe.JfrChunks, 900, 900)}, recipe.JfrShadow, 1},
-		"a recording's stacks, but no chunks": {[]*misstepv1.CheckCount{did(recipe.JfrShadow, 900, 900), did(recipe.JfrChunks, 0, 0)}, "", 1},
+		"all compared": {
+			counts{did(recipe.GstAsgct, 1, 1), did(recipe.AsgctShadow, 1, 1)}, "", 0,
+		},
+		"another check of the walker did": {
+			counts{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 4000, 5000)}, "", 1,
+		},
+		"whichever of them": {
+			counts{did(recipe.GstAsgct, 100, 100), did(recipe.AsgctShadow, 0, 0)}, "", 1,
+		},
+		"samples that could not be compared": {
+			counts{did(recipe.GstAsgct, 500, 500), did(recipe.AsgctShadow, 0, 900)}, recipe.AsgctShadow, 1,
+		},
+		"too few that could": {
+			counts{did(recipe.GstAsgct, 500, 500), did(recipe.AsgctShadow, 9, 900)}, recipe.AsgctShadow, 1,
+		},
+		"another check had too few": {
+			counts{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 99, 99)}, recipe.GstAsgct, 1,
+		},
+		"another check hardly compared": {
+			counts{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 200, 9000)}, recipe.GstAsgct, 2,
+		},
+		"one check alone": {
+			counts{did(recipe.GstAsgct, 0, 0)}, recipe.GstAsgct, 1,
+		},
+		"none of the walker": {
+			counts{did(recipe.GstAsgct, 0, 0), did(recipe.AsgctShadow, 0, 0)}, recipe.GstAsgct, 2,
+		},
+		"a check of another walker": {
+			counts{did(recipe.ShadowGst, 0, 0), did(recipe.AsgctShadow, 4000, 4000)}, recipe.ShadowGst, 1,
+		},
+		"a check of every walker beside one": {
+			counts{did(recipe.AsgctGstBracket, 400, 400), did(recipe.Edges, 0, 0)}, "", 1,
+		},
+		"a check of every walker, one open": {
+			counts{did(recipe.GstAsgct, 50, 50), did(recipe.ShadowGst, 500, 500), did(recipe.Edges, 0, 0)}, recipe.Edges, 1,
+		},
+		"a check of every walker alone": {
+			counts{did(recipe.Liveness, 0, 0)}, recipe.Liveness, 1,
+		},
+		"no stand-in for a walker": {
+			counts{did(recipe.AsgctGstBracket, 0, 0), did(recipe.Liveness, 900, 900)}, recipe.AsgctGstBracket, 1,
+		},
+		"chunks say nothing of stacks": {
+			counts{did(recipe.JfrShadow, 0, 0), did(recipe.JfrChunks, 900, 900)}, recipe.JfrShadow, 1,
+		},
+		"a recording's stacks, but no chunks": {
+			counts{did(recipe.JfrShadow, 900, 900), did(recipe.JfrChunks, 0, 0)}, "", 1,
+		},
 	} {
 		reason := strings.Join(idle(c.checks), "")
 		o := &misstepv1.Outcome{Kind: misstepv1.OutcomeKind_OUTCOME_KIND_VOID, Reason: reason, Checks: c.checks}
@@ -57,7 +92,7 @@ func TestAWalkerIsJudgedByAnyOfItsChecks(t *testing.T) {
 		if c.open == "" {
 			assert.Equal(t, misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, o.GetKind(), name)
 		} else {
-			assert.Equal(t, "check "+c.open+" compared nothing in any JVM", o.GetReason(), name)
+			assert.Contains(t, o.GetReason(), "in all JVMs together, check "+c.open+" compared ", name)
 		}
 	}
 }

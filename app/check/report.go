@@ -40,7 +40,7 @@ type Report struct {
 	Reason  string `json:"reason,omitempty"`
 	// Checks in the order of misstep checks.
 	Checks []Count `json:"checks"`
-	// Idle says of each check that compared nothing why it did not.
+	// Idle says of each check that compared nothing, or too little, why.
 	Idle []string `json:"idle,omitempty"`
 	// Profiles are what the checks of samples say about a profile.
 	Profiles []Profile `json:"profiles"`
