@@ -36,8 +36,8 @@ func idle(checks []*misstepv1.CheckCount) (list []string) {
 }
 
 // unjudged returns the first check that compared too little and leaves that open, nil if there is none. One that took samples and
-// could not compare them does; one that took none does not if another check has judged its walker. A check of whatever walks, such as
-// edges, is about each walker of the others.
+// could not compare them does; one that took none does not if another check has judged its walker. A check of whatever walks, such
+// as edges, is about each walker of the others.
 func unjudged(checks []*misstepv1.CheckCount) *misstepv1.CheckCount {
 	judged := map[string]bool{} // by walker: whether one of its checks compared enough
 	all := true
