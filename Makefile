@@ -106,8 +106,13 @@ recording: ## build the helper that reads JFR recordings into build/recording
 profilers: ## fetch the profilers that JDKs do not contain into build/profilers
 	@$(STEP) profilers deploy/setup/profilers.sh
 
+# Says at once what VERSION and CHANGELOG.md do not say, before minutes of compiling.
+.PHONY: dist-check
+dist-check: compilers
+	@cd deploy/dist && go run . -check -version '$(VERSION)'
+
 .PHONY: dist
-dist: build ## pack a release into build/dist: archive, Debian package, image, checksums (KEY=FILE signs, BASE=FILE.tar is below the image)
+dist: dist-check build ## pack a release into build/dist: archive, Debian package, image, checksums (KEY=FILE signs, BASE=FILE.tar is below the image)
 	@$(STEP) dist deploy/dist/dist.sh $(VERSION) '$(BASE)' '$(KEY)'
 
 .PHONY: test-dist

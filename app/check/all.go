@@ -152,14 +152,8 @@ func merged(list []examined, lost []string, ended process.Result, own known.Cata
 // conclude gives several JVMs one outcome: a short one that compared nothing does not make it void.
 func conclude(o *misstepv1.Outcome) {
 	o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_CLEAN, ""
-	for _, c := range o.GetChecks() {
-		compared := c.GetMatch() + c.GetMismatch()
-		for _, n := range c.GetTolerated() {
-			compared += n
-		}
-		if compared == 0 {
-			o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "check "+c.GetCheck()+" compared nothing in any JVM"
-		}
+	if c := unjudged(o.GetChecks()); c != nil {
+		o.Kind, o.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, "in all JVMs together, "+jvm.Idle(c)
 	}
 	switch {
 	case len(o.GetChecks()) == 0:

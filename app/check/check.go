@@ -125,6 +125,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	settle(outcome)
 	if shared && len(outcome.GetChecks()) == 0 {
 		outcome.Kind, outcome.Reason = misstepv1.OutcomeKind_OUTCOME_KIND_VOID, sharedRecording
 	}

@@ -108,7 +108,7 @@ func TestCases(t *testing.T) {
 	r.Checks = []Count{{Check: recipe.Edges}, {Check: recipe.AsgctShadow, Match: 1}}
 	got := states(Gate{FailOn: FailOnNew, Spoiled: limit(t, "asgct", 0.005)}, r)
 	assert.Equal(t, map[string]cireport.State{
-		"program end": cireport.Passed, "check every check compared something": cireport.Passed,
+		"program end": cireport.Passed, "check every walker was judged": cireport.Passed,
 		"check edges": cireport.Skipped, "check asgct-shadow": cireport.Passed,
 		"limit max-spoiled AsyncGetCallTrace asgct-shadow": cireport.Failed,
 		"finding F1": cireport.Failed, "finding JDK-1": cireport.Allowed,
@@ -119,11 +119,11 @@ func TestCases(t *testing.T) {
 
 	void := &Report{Outcome: "void", Reason: "short", ExitCode: 3}
 	assert.Equal(t, map[string]cireport.State{
-		"program end": cireport.Failed, "check every check compared something": cireport.Skipped,
+		"program end": cireport.Failed, "check every walker was judged": cireport.Skipped,
 	}, states(Gate{FailOn: FailOnNone}, void))
 	void.Stopped = true
 	assert.Equal(t, map[string]cireport.State{
-		"program end": cireport.Passed, "check every check compared something": cireport.Failed,
+		"program end": cireport.Passed, "check every walker was judged": cireport.Failed,
 	}, states(Gate{FailOn: FailOnFinding}, void))
 }
 

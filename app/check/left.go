@@ -130,6 +130,7 @@ func (x examiner) examine(ctx context.Context, side jvm.Alongside, about agent.A
 	if err != nil {
 		return examined{}, err
 	}
+	settle(outcome)
 	r := report(strings.Fields(about.Command), about.PID, side, outcome, x.own)
 	status, err := agent.ReadStatus(filepath.Join(side.Dir, jvm.AgentDir, jvm.StatusFile))
 	if err == nil {

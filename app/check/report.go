@@ -40,6 +40,8 @@ type Report struct {
 	Reason  string `json:"reason,omitempty"`
 	// Checks in the order of misstep checks.
 	Checks []Count `json:"checks"`
+	// Idle says of each check that compared nothing, or too little, why.
+	Idle []string `json:"idle,omitempty"`
 	// Profiles are what the checks of samples say about a profile.
 	Profiles []Profile `json:"profiles"`
 	// Compared says what each walker was asked and how much of it was compared.
@@ -114,7 +116,7 @@ func (r *Report) Found() bool { return len(r.Bugs) > 0 }
 // New reports whether there is a finding that is no known bug.
 func (r *Report) New() bool { return slices.ContainsFunc(r.Bugs, func(b Bug) bool { return !b.Known }) }
 
-// Proved reports whether every check compared something, or a finding shows that they did.
+// Proved reports whether each walker was judged, or there is a finding.
 func (r *Report) Proved() bool {
 	return r.Outcome != misstepv1.OutcomeName(misstepv1.OutcomeKind_OUTCOME_KIND_VOID)
 }
@@ -125,7 +127,8 @@ func report(command []string, pid int, side jvm.Alongside, o *misstepv1.Outcome,
 		ExitCode: int(o.GetExitCode()), Signal: int(o.GetSignal()), Wall: o.GetWall().AsDuration(), CPU: o.GetCpu().AsDuration(),
 		MaxRSS: o.GetMaxRssBytes(), Outcome: misstepv1.OutcomeName(o.GetKind()), Reason: o.GetReason(),
 		Bugs: bugs(o.GetChecks(), []examined{{outcome: o, side: side}}, own), Profiles: profiles(o),
-		Checks: []Count{}, Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
+		Checks: []Count{}, Idle: idle(o.GetChecks()),
+		Compared: compared.OfOutcome(release(side.Feature), side.Recipe.GetProfiler(), o),
 	}
 	for _, c := range o.GetChecks() {
 		r.Checks = append(r.Checks, Count{

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"misstep/app/web"
 	misstepv1 "misstep/proto/misstep/v1"
+	"misstep/runner/sim"
 )
 
 // csrf of the forms of a page.
@@ -140,10 +142,19 @@ func TestDrain(t *testing.T) {
 	assert.Zero(t, newScene(t).page("/fleet").Find("form").Length(), "these pages change nothing")
 }
 
+// failing is a trial that finds a bug, and whose workload fails as well.
+func failing(r *misstepv1.Recipe, random *rand.Rand) *misstepv1.Outcome {
+	o := bug("Both")(r, random)
+	o.ApplicationFailure = &misstepv1.ApplicationFailure{Reason: "exit", Message: "code 3"}
+	return o
+}
+
 func TestCampaignPage(t *testing.T) {
 	s := newScene(t, func(o *web.Options) { o.Writable = true })
-	s.run(200, usual()...)
+	s.run(200, append(usual(), sim.Event{Rate: 0.1, Outcome: failing})...)
 	doc := s.page("/campaigns/" + s.campaign)
+	assert.Contains(t, words(doc, "[data-part=failed-beside]"), "What failed beside its findings")
+	assert.Regexp(t, `mismatches\d+jdk17 exit: code 3`, words(doc, "[data-part=failed-beside] tbody"))
 	assert.Contains(t, words(doc, "[data-part=progress] .ends"), "clean")
 	assert.Contains(t, words(doc, "[data-part=checks] tbody"), "gst-asgct")
 	assert.Contains(t, words(doc, "[data-part=unproved]"), "check gst-asgct did nothing")

@@ -65,6 +65,20 @@ func (c campaignPage) UpTo() string {
 	return compared.UpTo(c.Compared)
 }
 
+// uncleanTrials are trials that ended otherwise than they should, grouped by outcome, JDK and reason.
+type uncleanTrials struct {
+	Part, Title string
+	Groups      []*misstepv1.UnprovedTrials
+}
+
+// Unclean are the tables of such trials that have a row.
+func (c campaignPage) Unclean() []uncleanTrials {
+	return slices.DeleteFunc([]uncleanTrials{
+		{"unproved", "What proved nothing", c.GetUnproved()},
+		{"failed-beside", "What failed beside its findings", c.GetFailedBeside()},
+	}, func(t uncleanTrials) bool { return len(t.Groups) == 0 })
+}
+
 // Again reports that a draft of a new campaign can begin with this one.
 func (c campaignPage) Again() bool { return len(c.YAML) <= maxDraft }
 

@@ -53,7 +53,11 @@ func renderCheck(w io.Writer, r *check.Report, hint string) {
 	for _, b := range r.Bundles {
 		fmt.Fprintln(w, b)
 	}
-	for _, note := range r.Notes {
+	notes := r.Notes
+	if r.Proved() { // else the last line says it
+		notes = slices.Concat(r.Idle, notes)
+	}
+	for _, note := range notes {
 		for _, line := range wrap(note, "note: ", "      ", width) {
 			fmt.Fprintln(w, line)
 		}

@@ -86,6 +86,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"seed":     seedFindings,
+			"lose":     loseFindings,
 			"workload": buildWorkload,
 			"code":     expectCode,
 			"flip":     flipByte,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"misstep/app/hunt"
+	"misstep/app/station"
 	"misstep/coordinator/store"
 	"misstep/coordinator/store/stores"
 	misstepv1 "misstep/proto/misstep/v1"
@@ -45,6 +47,33 @@ func seeded() []*misstepv1.Finding {
 // the known ones.
 func seedFindings(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(seed(ts.MkAbs(args[0])))
+}
+
+// loseFindings is the command lose FROM TO of scripts: TO becomes a hunt's folder with the campaigns, trials and evidence of FROM,
+// and without its findings.
+func loseFindings(ts *testscript.TestScript, _ bool, args []string) {
+	from, to := ts.MkAbs(args[0]), ts.MkAbs(args[1])
+	ts.Check(os.CopyFS(station.BlobsPath(to), os.DirFS(station.BlobsPath(from))))
+	in, err := stores.Open(context.Background(), from)
+	ts.Check(err)
+	defer in.Close()
+	out, err := stores.Open(context.Background(), to)
+	ts.Check(err)
+	defer out.Close()
+	ts.Check(in.View(context.Background(), func(all store.Tx) error {
+		return out.Update(context.Background(), func(tx store.Tx) error {
+			campaigns, err := all.Campaigns(false)
+			for _, c := range campaigns {
+				trials, readErr := all.Trials(c.ID, 0, 100)
+				err = errors.Join(err, readErr, tx.PutCampaign(c))
+				for _, t := range trials {
+					t.FindingIDs = nil
+					err = errors.Join(err, tx.AddTrial(t))
+				}
+			}
+			return err
+		})
+	}))
 }
 
 func seed(dir string) error {

@@ -23,7 +23,11 @@ const maxArchive = 80_000_000
 func (r release) archive() error {
 	file := r.folder() + ".tar.gz"
 	err := write(file, func(w io.Writer) error {
-		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
+		level := gzip.BestCompression
+		if r.Quick {
+			level = gzip.BestSpeed
+		}
+		z, err := gzip.NewWriterLevel(w, level)
 		if err != nil {
 			return err
 		}
@@ -33,7 +37,7 @@ func (r release) archive() error {
 		return err
 	}
 	info, err := os.Stat(file)
-	if err == nil && info.Size() > maxArchive {
+	if err == nil && info.Size() > maxArchive && !r.Quick {
 		err = fmt.Errorf("%s has %d bytes, more than %d", file, info.Size(), maxArchive)
 	}
 	return err

@@ -29,6 +29,8 @@ type release struct {
 	Repository string
 	// Base of the image: the root of a file system as tar; empty for none.
 	Base string
+	// Quick writes the archive and its checksum only, for tests: without licences, less compressed.
+	Quick bool
 	// Key signs the checksums; empty for none.
 	Key string
 }
@@ -51,6 +53,9 @@ func run(args []string) error {
 	flags.StringVar(&r.Version, "version", "", "version of the release")
 	epoch := flags.String("time", "", "time of every file, in seconds since 1970")
 	flags.StringVar(&r.Root, "root", "../..", "folder of the sources")
+	flags.StringVar(&r.Out, "out", "", "folder of what is packed (default: build/dist of the sources)")
+	check := flags.Bool("check", false, "only say whether the version can be packed")
+	flags.BoolVar(&r.Quick, "quick", false, "pack an archive without licences, for tests")
 	flags.StringVar(&r.Binary, "binary", "", "the program misstep")
 	flags.StringVar(&r.Maven, "maven", "", "file that dependency:list wrote")
 	flags.StringVar(&r.Repository, "repository", os.ExpandEnv("$HOME/.m2/repository"), "Maven's local repository")
@@ -59,34 +64,44 @@ func run(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+	var err error
+	if r.Root, err = filepath.Abs(r.Root); err != nil {
+		return err
+	}
+	if *check {
+		return r.ready(os.Stderr)
+	}
 	seconds, err := strconv.ParseInt(*epoch, 10, 64)
 	if err != nil || r.Version == "" || r.Binary == "" {
 		return errors.New("give -version, -time and -binary; make dist does")
 	}
 	r.Time = time.Unix(seconds, 0).UTC()
-	if r.Root, err = filepath.Abs(r.Root); err != nil {
-		return err
-	}
 	r.Build = filepath.Join(r.Root, "build")
-	r.Out = filepath.Join(r.Build, "dist")
+	if r.Out == "" {
+		r.Out = filepath.Join(r.Build, "dist")
+	}
 	return r.pack()
 }
 
 // pack makes everything, the folder first.
 func (r release) pack() error {
 	for _, step := range []struct {
-		name string
-		do   func() error
+		name  string
+		do    func() error
+		quick bool // made for tests, too
 	}{
-		{"folder", r.stage},
-		{"licences and parts", r.account},
-		{"manual and completions", r.manual},
-		{"checksums", func() error { return sums(r.folder(), "SHA256SUMS") }},
-		{"archive", r.archive},
-		{"Debian package", r.debian},
-		{"image", r.image},
-		{"checksums of the packages", r.seal},
+		{"folder", r.stage, true},
+		{"licences and parts", r.account, false},
+		{"manual and completions", r.manual, true},
+		{"checksums", func() error { return sums(r.folder(), "SHA256SUMS") }, true},
+		{"archive", r.archive, true},
+		{"Debian package", r.debian, false},
+		{"image", r.image, false},
+		{"checksums of the packages", r.seal, true},
 	} {
+		if r.Quick && !step.quick {
+			continue
+		}
 		fmt.Fprintln(os.Stderr, "dist:", step.name)
 		if err := step.do(); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)

@@ -29,6 +29,7 @@ var placed = []struct{ from, to string }{
 	{"workloads", "/usr/lib/misstep/workloads"},
 	{"licences", "/usr/share/doc/misstep/licences"},
 	{"CHANGELOG.md", "/usr/share/doc/misstep/CHANGELOG.md"},
+	{licence, "/usr/share/doc/misstep/copyright"},
 	{"misstep.cdx.json", "/usr/share/doc/misstep/misstep.cdx.json"},
 	{"share/misstep.bash", "/usr/share/bash-completion/completions/misstep"},
 	{"share/_misstep", "/usr/share/zsh/vendor-completions/_misstep"},
@@ -72,6 +73,9 @@ func (r release) contents() (files.Contents, error) {
 	for _, p := range placed {
 		root := filepath.Join(r.folder(), p.from)
 		err := filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
+			if p.from == licence && errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
 			if err != nil || d.IsDir() {
 				return err
 			}
@@ -162,9 +166,11 @@ const namespace = "misstep-release"
 //	ssh-keygen -Y verify -f ALLOWED_SIGNERS -I NAME -n misstep-release -s SHA256SUMS.sig <SHA256SUMS
 func (r release) seal() error {
 	var text bytes.Buffer
-	for _, file := range []string{
-		r.name() + ".tar.gz", "misstep_" + r.Version + "_amd64.deb", "misstep-" + r.Version + "-image.tar",
-	} {
+	files := []string{r.name() + ".tar.gz", "misstep_" + r.Version + "_amd64.deb", "misstep-" + r.Version + "-image.tar"}
+	if r.Quick {
+		files = files[:1]
+	}
+	for _, file := range files {
 		digest, err := digestOf(filepath.Join(r.Out, file))
 		if err != nil {
 			return err

@@ -37,8 +37,9 @@ func (r release) stage() error {
 			return fmt.Errorf("%w; build it with `make build`", err)
 		}
 	}
-	for _, name := range []string{"CHANGELOG.md", "VERSION"} {
-		if err := copyFile(filepath.Join(r.Root, name), filepath.Join(r.folder(), name)); err != nil {
+	for _, name := range []string{"CHANGELOG.md", "VERSION", licence} {
+		err := copyFile(filepath.Join(r.Root, name), filepath.Join(r.folder(), name))
+		if err != nil && (name != licence || !errors.Is(err, os.ErrNotExist)) {
 			return err
 		}
 	}

@@ -28,6 +28,7 @@ const patience = 6 * time.Minute
 // bench is what the sessions share.
 type bench struct {
 	bin, home, agent, hunt string
+	release                string // a folder with the archive of make dist and its checksum
 	jdks                   map[string]string
 	s3                     testenv.S3
 	postgres               *pgtest.Server
@@ -90,6 +91,12 @@ func prepare(t *testing.T) *bench {
 	build.Dir = testenv.Root()
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
+	b.release = t.TempDir()
+	dist := exec.Command("go", "run", ".", "-quick", "-version", "0.1.0", "-time", "0", "-binary", filepath.Join(b.bin, "misstep"),
+		"-out", b.release)
+	dist.Dir = filepath.Join(testenv.Root(), "deploy", "dist")
+	output, err = dist.CombinedOutput()
+	require.NoError(t, err, "%s", output)
 	dir := t.TempDir()
 	require.NoError(t, b.campaigns(dir, "hunt.yaml"))
 	hunt := exec.Command(filepath.Join(b.bin, "misstep"), "hunt", "campaigns/hunt.yaml", "--dir", b.hunt)
@@ -128,7 +135,7 @@ func (b *bench) session(t *testing.T, page Page, n int) *Session {
 	work := t.TempDir()
 	home := filepath.Join(work, "home")
 	values := map[string]string{
-		"work": work, "root": testenv.Root(), "hunt": b.hunt, "page": fmt.Sprint(n), "jdk17": b.jdks["jdk17"], "jdk25": b.jdks["jdk25"],
+		"work": work, "root": testenv.Root(), "hunt": b.hunt, "release": b.release, "page": fmt.Sprint(n), "jdk17": b.jdks["jdk17"], "jdk25": b.jdks["jdk25"],
 		"host": fmt.Sprintf("127.0.%d.1", n), "host2": fmt.Sprintf("127.0.%d.2", n), "s3": b.s3.Endpoint,
 		"bucket": "s3://" + b.s3.Bucket, "issuer": b.oidc.Issuer(), "client": b.oidc.ClientID,
 	}

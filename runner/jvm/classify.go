@@ -140,20 +140,28 @@ func (t *trial) idle(checks []*misstepv1.CheckCount) string {
 		return t.unstarted()
 	}
 	for _, c := range checks {
-		known, _ := recipe.FindCheck(c.GetCheck())
-		switch n := compared(c); {
-		case known.Judged(n, c.GetTotal()):
-		case n > 0:
-			return fmt.Sprintf("check %s compared too little: %d of %d samples, less than %.0f%%; %d were unwalkable and %d void",
-				c.GetCheck(), n, c.GetTotal(), 100*known.Least, sum(c.GetUnwalkable()), sum(c.GetVoid()))
-		case c.GetTotal() == 0:
-			return fmt.Sprintf("check %s compared nothing: it took no sample; the program may be too short", c.GetCheck())
-		default:
-			return fmt.Sprintf("check %s compared nothing: of %d samples %d were unwalkable and %d void",
-				c.GetCheck(), c.GetTotal(), sum(c.GetUnwalkable()), sum(c.GetVoid()))
+		if idle := Idle(c); idle != "" {
+			return idle
 		}
 	}
 	return ""
+}
+
+// Idle says in words that a check compared nothing, or less than it declares, and why; it returns "" if it compared enough.
+func Idle(c *misstepv1.CheckCount) string {
+	known, _ := recipe.FindCheck(c.GetCheck())
+	switch n := compared(c); {
+	case known.Judged(n, c.GetTotal()):
+		return ""
+	case n > 0:
+		return fmt.Sprintf("check %s compared too little: %d of %d samples, less than %.0f%%; %d were unwalkable and %d void",
+			c.GetCheck(), n, c.GetTotal(), 100*known.Least, sum(c.GetUnwalkable()), sum(c.GetVoid()))
+	case c.GetTotal() == 0:
+		return fmt.Sprintf("check %s compared nothing: it took no sample; the program may be too short", c.GetCheck())
+	default:
+		return fmt.Sprintf("check %s compared nothing: of %d samples %d were unwalkable and %d void",
+			c.GetCheck(), c.GetTotal(), sum(c.GetUnwalkable()), sum(c.GetVoid()))
+	}
 }
 
 // unstarted says how far a JVM came whose agent has not begun its checks, and how it ended, if it has.
