@@ -113,7 +113,7 @@ func frameText(f *misstepv1.Frame, placed bool) string {
 	return cutFront(code(name), maxColumn-len(where)) + where
 }
 
-// cutFront shortens a text to a number of characters from its beginning.
+// cutFront shortens a line to a number of characters from its beginning.
 func cutFront(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return "…" + string(runes[len(runes)-most+1:])

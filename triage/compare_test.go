@@ -1,6 +1,7 @@
 package triage
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ func stacksOf(most int, methods [][2]string) []stack {
 		for _, s := range all[from:to] {
 			for _, m := range methods {
 				f := names.frame(&misstepv1.Frame{ClassName: m[0], Method: "m", Descriptor_: m[1]})
-				all = append(all, append(s[:len(s):len(s)], f))
+				all = append(all, append(slices.Clip(s), f))
 			}
 		}
 		from = to

@@ -21,7 +21,7 @@ import java.nio.file.*;
 public class Forger {
   static void frames(Writer out, int frames, int record, String frame) throws IOException {
     String place = "" + (char) ('a' + record / 26 % 26) + (char) ('a' + record % 26); // without numbers
-    out.write("{\"check\":\"gst-asgct\",\"kind\":\"foreign\",\"reference\":{\"frames\":[{\"className\":\"a.A\",\"method\":\"");
+    out.write("{\"check\":\"gst-asgct\",\"kind\":\"truncated\",\"reference\":{\"frames\":[{\"className\":\"a.A\",\"method\":\"");
     out.write(place + "\"}]},\"suspect\":{\"frames\":[");
     for (int i = 1; i < frames; i++) out.write(frame.replace("#", Integer.toString(record << 14 | i)));
     out.write("{\"className\":\"a.B" + record + "\"}]}}\n");
