@@ -43,14 +43,43 @@ type severity struct {
 	// early and late count the samples of a type that ended outside of their chunk.
 	early, late map[string]uint64
 	// overlapped are the samples of their chunk's time before the end of the chunk before; untimed those of a chunk whose own times
-	// are impossible.
+	// are impossible, or which does not begin after those before it.
 	overlapped, untimed uint64
 	chunk               *recording.Chunk
 	previous            *recording.Chunk
-	unfinished          bool
-	touched             uint64
-	faulty              uint64 // samples with a frame that cannot be
-	verdicts            map[*recording.Stack]bool
+	// clocks are those of the chunks until now, at most mostClocks. again says that the chunk at hand does not begin after all
+	// others of its clock: recordings that overlap, or one that is there twice, were joined.
+	clocks     []clock
+	again      bool
+	unfinished bool
+	touched    uint64
+	faulty     uint64 // samples with a frame that cannot be
+	verdicts   map[*recording.Stack]bool
+}
+
+// clock is one by which chunks were written, and the newest tick at which one of them began.
+type clock struct {
+	origin float64
+	newest int64
+}
+
+const mostClocks = 64
+
+// joined reports whether a chunk does not begin after all others of its clock.
+func (s *severity) joined(c *recording.Chunk) bool {
+	if c.TicksPerSecond <= 0 {
+		return false
+	}
+	for i, k := range s.clocks {
+		if math.Abs(k.origin-chunks.Origin(c)) <= chunks.SameClock {
+			s.clocks[i].newest = max(k.newest, c.StartTicks)
+			return c.StartTicks <= k.newest
+		}
+	}
+	if len(s.clocks) < mostClocks {
+		s.clocks = append(s.clocks, clock{chunks.Origin(c), c.StartTicks})
+	}
+	return false
 }
 
 func newSeverity() *severity {
@@ -64,7 +93,7 @@ func newSeverity() *severity {
 func (s *severity) Visit(r recording.Record) {
 	switch r := r.(type) {
 	case *recording.Chunk:
-		s.previous, s.chunk, s.unfinished = s.chunk, r, false
+		s.previous, s.chunk, s.unfinished, s.again = s.chunk, r, false, s.joined(r)
 		clear(s.verdicts)
 	case *recording.Problem:
 		s.unfinished = s.unfinished || r.Kind == recording.CutFile || r.Kind == recording.Unfinished
@@ -116,7 +145,7 @@ func (s *severity) timed(e *recording.Event) {
 	c, p := s.chunk, s.previous
 	end := e.StartNanos + e.DurationNanos
 	switch {
-	case c.TicksPerSecond <= 0 || c.StartNanos <= 0 || c.DurationNanos < 0 || p != nil && c.StartTicks <= p.StartTicks:
+	case s.again || c.TicksPerSecond <= 0 || c.StartNanos <= 0 || c.DurationNanos < 0 || p != nil && c.StartTicks <= p.StartTicks:
 		s.untimed++
 	case end < c.StartNanos:
 		s.early[e.Type]++

@@ -86,6 +86,18 @@ func TestTouchedSamples(t *testing.T) {
 	r := run(t, Options{}, chunk(0), event(0, s), back, event(7*1e9, s), event(8*1e9, s), event(10*1e9, s))
 	assert.EqualValues(t, 1, r.Touched)
 
+	// A recording of three chunks is there twice, the first one without a sample: all that comes again is.
+	part := func(index int, start int64) *recording.Chunk {
+		return &recording.Chunk{
+			Index: index, StartNanos: began + start*second, DurationNanos: second, StartTicks: start*second + 1, TicksPerSecond: second,
+		}
+	}
+	r = run(t, Options{}, part(0, 0), part(1, 2), event(2*1e9, s), part(2, 4), event(4*1e9, s), event(4.5*1e9, s),
+		part(3, 0), part(4, 2), event(2*1e9, s), part(5, 4), event(4*1e9, s), event(4.5*1e9, s))
+	assert.EqualValues(t, 6, r.Samples)
+	assert.EqualValues(t, 3, r.Touched)
+	assert.True(t, r.Fails(TouchesSamples))
+
 	one := recording.FaultPlace{Kind: recording.Lacking, Type: "jdk.types.Symbol", From: "jdk.types.Method", Field: "name"}
 	two := recording.FaultPlace{Kind: recording.Twice, Type: "java.lang.Thread", Field: "osThreadId"}
 	renamed := recording.FaultPlace{Kind: recording.Twice, Type: "java.lang.Thread", Field: "javaName"}

@@ -18,7 +18,7 @@ func joinDumps(answers []Answer) ([]Answer, error) {
 			continue
 		}
 		for _, b := range answers {
-			if b.form != dumped || b.dump == nil || joined[b.dump] != nil || !a.dump.Same(b.dump) {
+			if b.form != dumped || b.dump == nil || joined[b.dump] != nil || !a.ofOneJVM(b) {
 				continue
 			}
 			a.dump.Merge(b.dump)
@@ -52,6 +52,11 @@ func joinDumps(answers []Answer) ([]Answer, error) {
 		}
 	}
 	return out, nil
+}
+
+// ofOneJVM reports whether two dumps are of the same JVM, as far as they show it.
+func (a *Answer) ofOneJVM(b Answer) bool {
+	return (a.pid == "" || b.pid == "" || a.pid == b.pid) && a.dump.Same(b.dump)
 }
 
 // joins reports whether two answers are from dumps of both forms, which may be one hang.

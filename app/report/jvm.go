@@ -15,6 +15,8 @@ var (
 	hotSpot8RE = regexp.MustCompile(`^25\.(\d+)-b\d+`)
 	// agentVMRE matches what the serviceability agent says of the VM.
 	agentVMRE = regexp.MustCompile(`(?m)^JVM version is (\S+)`)
+	// processRE matches the pid in JSON of Thread.dump_to_file.
+	processRE = regexp.MustCompile(`"processId"\s*:\s*"?(\d+)`)
 	runtimeRE = regexp.MustCompile(`"runtimeVersion"\s*:\s*"([^"]*)"`)
 	versionRE = regexp.MustCompile(`^\d+(\.\d+)*([-+]\S*)?$`)
 )
@@ -33,6 +35,14 @@ func jreOf(line string) jvm {
 		return jvm{line, build[1]}
 	}
 	return jvm{line, line}
+}
+
+// pidOf returns the pid of the JVM of a thread dump, empty if the dump lacks it, as jstack's does.
+func pidOf(s section) string {
+	if m := processRE.FindSubmatch(s.text[:min(len(s.text), peeked)]); m != nil && s.form == dumped {
+		return string(m[1])
+	}
+	return s.pid
 }
 
 // dumperOf returns the JVM of a thread dump.

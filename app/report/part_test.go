@@ -137,6 +137,9 @@ END.
 	other := strings.Replace(oom, "(malloc) failed to allocate 1048576 bytes. Error detail: AllocateHeap",
 		"(mmap) failed to map 65536 bytes. Error detail: G1 virtual space", 1)
 	assert.NotEqual(t, a.ID, one(t, "oom.log", []byte(other)).ID, "other memory was asked for")
+	short := "There is insufficient memory for the Java Runtime Environment to continue.\n" +
+		"Native memory allocation (mmap) failed to map 4294967296 bytes. Error detail: committing reserved memory.\n"
+	assert.Equal(t, a.Explanation.Assorted, one(t, "o.txt", []byte(short)).Explanation.Assorted)
 	bare := regexp.MustCompile(`(?m)^# *`).ReplaceAllString(oom, "")
 	assert.Equal(t, a.ID, one(t, "pasted.md", []byte(bare)).ID, "Markdown took its signs for headings")
 
@@ -225,6 +228,14 @@ func TestDumpsOfOneJVM(t *testing.T) {
 	assert.Equal(t, "hang/waiting-threads", files(file("one-25.txt"), file("one-25.json"))[0].Explanation.Rule, "a carrier is free")
 	two := files(file("carriers-25.txt"), file("virtual-28.json"))
 	assert.Empty(t, two[0].Explanation.With)
+	// Two runs of one program have the same threads: their pids tell them apart.
+	text, err := os.ReadFile(file("carriers-25.txt"))
+	require.NoError(t, err)
+	for pid, with := range map[string]string{"1818": file("carriers-25.json"), "1819": ""} {
+		of := filepath.Join(t.TempDir(), "print.txt")
+		require.NoError(t, os.WriteFile(of, append([]byte(pid+":\n"), text...), 0o600))
+		assert.Equal(t, with, files(of, file("carriers-25.json"))[0].Explanation.With, pid)
+	}
 }
 
 // Both dumps may be in one file, as one pastes them.
@@ -252,6 +263,9 @@ func TestDumpsOfOneJVMInOneFile(t *testing.T) {
 		assert.Regexp(t, `dumps\.txt:\d+$`, a.Explanation.With, name)
 		assert.False(t, a.Explanation.EndsEarly, name)
 	}
+	cut := one(t, "dumps.txt", []byte(json[:len(json)/2]+"\n1818:\n"+printed))
+	assert.NotEmpty(t, cut.Explanation.With)
+	assert.True(t, cut.Explanation.EndsEarly)
 	assert.Equal(t, "dumps.txt:"+strconv.Itoa(2+strings.Count(printed, "\n")),
 		filepath.Base(one(t, "dumps.txt", []byte(printed+json)).Explanation.With), "the line behind the brace")
 }

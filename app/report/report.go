@@ -33,6 +33,7 @@ type Answer struct {
 	version   string
 	form      form
 	dump      *threaddump.Dump // nil for a crash
+	pid       string           // of the JVM of a dump; empty if unknown
 }
 
 // Explanation says how an answer was found, and what is near it.
@@ -226,7 +227,9 @@ func identify(s section) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	like := Answer{Explanation: Explanation{JVM: from.name, Line: s.line}, version: from.version, form: s.form, dump: dump}
+	like := Answer{
+		Explanation: Explanation{JVM: from.name, Line: s.line}, version: from.version, form: s.form, dump: dump, pid: pidOf(s),
+	}
 	return identified(outcome, like)
 }
 

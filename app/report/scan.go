@@ -35,6 +35,8 @@ type section struct {
 	// line at which it begins, from 1.
 	line int
 	text []byte
+	// pid of the JVM, as jcmd writes it above a dump; empty if it is not there.
+	pid string
 }
 
 // scanner finds the reports in an input, line by line.
@@ -52,9 +54,9 @@ type scanner struct {
 	bare, head bool
 	// part is true in a section that may be none, since it was not begun by the first line of a report: any other ends it.
 	part bool
-	// last is the last line that was not empty, without a prefix: what Thread.dump_to_file writes before what begins its dump, the
-	// version of the JVM or a brace.
-	last, former []byte // former is the one before
+	// recent are the last lines that were not empty, the newest first: what is written before what begins a dump, such as the JVM's
+	// pid and version or a brace.
+	recent [3][]byte
 }
 
 // scan calls found for each report in an input, in order, and ends at found's first error. It calls named for the ids of bugs of
@@ -105,10 +107,14 @@ func (s *scanner) whole(in io.Reader) error {
 	all, err := io.ReadAll(io.LimitReader(in, maxJSON+1)) // one byte more, so that its reader refuses it
 	value := json.NewDecoder(bytes.NewReader(all))
 	var rest []byte
-	if len(all) <= maxJSON && value.Decode(new(json.RawMessage)) == nil {
+	switch syntax := value.Decode(new(json.RawMessage)); {
+	case len(all) > maxJSON:
+	case syntax == nil:
 		all, rest = all[:value.InputOffset()], all[value.InputOffset():]
+	case !errors.Is(syntax, io.ErrUnexpectedEOF): // something else follows what is left of it
+		return errors.Join(s.lines(bufio.NewReader(bytes.NewReader(all)), 1), err)
 	}
-	if end := s.found(section{dumped, 1, all}); end != nil {
+	if end := s.found(section{form: dumped, line: 1, text: all}); end != nil {
 		return end
 	}
 	if len(bytes.TrimSpace(rest)) == 0 {
@@ -137,7 +143,7 @@ var (
 	bareHeadRE = regexp.MustCompile(`^(.*?)(?:(?:A fatal|An unexpected) error has been detected by (?:the )?\S.*:|` +
 		`There is insufficient memory for the Java Runtime Environment to continue\.)\W*$`)
 	// bareErrorRE matches the head's line about the error, and the problematic frame.
-	bareErrorRE = regexp.MustCompile(`(?m)^# +(?:(?:SIG[A-Z]+|EXCEPTION_[A-Z_]+|Internal Error|Out of Memory Error)\b|` +
+	bareErrorRE = regexp.MustCompile(`(?m)^# +(?:(?:SIG[A-Z]+|EXCEPTION_[A-Z_]+|Internal Error|Out of Memory Error|Native memory allocation)\b|` +
 		`[VCJj] +\S+[+(])`)
 	// bareEndRE matches the first line after the head.
 	bareEndRE = regexp.MustCompile(`^(?:-----|Current thread|Native frames|Java frames|siginfo)`)
@@ -186,12 +192,14 @@ func (s *scanner) line(number int, line []byte) error {
 		}
 		s.prefix = newPrefix(before)
 		if form == dumped {
-			s.now.text = append(append(s.now.text, s.prefix.cut(s.last)...), '\n')
+			s.now.text = append(append(s.now.text, s.prefix.cut(s.recent[0])...), '\n')
 		}
+		s.now.pid = s.pid(form)
 	}
 	line = s.prefix.cut(line)
 	if len(bytes.TrimSpace(line)) > 0 {
-		s.last, s.former = append(s.former[:0], line[:min(len(line), maxVersion)]...), s.last
+		oldest := append(s.recent[2][:0], line[:min(len(line), maxVersion)]...)
+		s.recent = [3][]byte{oldest, s.recent[0], s.recent[1]}
 	}
 	if s.now.form == unspecified {
 		return nil
@@ -263,7 +271,7 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 func (s *scanner) beginsDumped(line []byte) (before []byte, ok bool) {
 	p := s.prefix
 	if bytes.Contains(line, jsonMark) {
-		brace, is := bytes.CutSuffix(bytes.TrimRight(s.last, " \t"), []byte("{"))
+		brace, is := bytes.CutSuffix(bytes.TrimRight(s.recent[0], " \t"), []byte("{"))
 		if p == nil {
 			p = newPrefix(brace)
 		}
@@ -278,10 +286,22 @@ func (s *scanner) beginsDumped(line []byte) (before []byte, ok bool) {
 		return line[:len(line)-len(p.cut(line))], m != nil
 	}
 	p = newPrefix(m[1])
-	if len(p.cut(s.last)) == 0 { // a log's empty line
-		s.last = append(s.last[:0], s.former...)
+	if len(p.cut(s.recent[0])) == 0 { // a log's empty line
+		s.recent = [3][]byte{s.recent[1], s.recent[2], s.recent[0]}
 	}
-	return m[1], s.prefix == nil && versionRE.Match(p.cut(s.last))
+	return m[1], s.prefix == nil && versionRE.Match(p.cut(s.recent[0]))
+}
+
+// pidRE matches the line with which jcmd begins what a JVM answers, and the first one of Thread.dump_to_file's text.
+var pidRE = regexp.MustCompile(`^(\d+):?$`)
+
+// pid returns the pid above the beginning of a dump: above its time, and in text of Thread.dump_to_file above its version as well.
+func (s *scanner) pid(f form) string {
+	above := map[form]int{printed: 1, dumped: 2}[f]
+	if m := pidRE.FindSubmatch(s.prefix.cut(s.recent[above])); f != errorFile && m != nil {
+		return string(m[1])
+	}
+	return ""
 }
 
 // end ends the section.

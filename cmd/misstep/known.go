@@ -100,13 +100,15 @@ func (c *knownList) Run(ctx context.Context, e *env) error {
 	}
 	t := table(e.stdout)
 	fmt.Fprintln(t, "known bug\tadded\tversions\tfixed in\twhat")
+	catalogue := known.Default().With(own)
 	for _, b := range all {
 		added := "built-in"
 		if b.GetAdded() != nil {
 			added = b.GetAdded().AsTime().Local().Format(time.DateOnly)
 		}
+		fixes, _ := catalogue.Bug(b.GetId())
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", b.GetId(), added, orDash(strings.Join(b.GetVersions(), " ")),
-			orDash(strings.Join(b.GetFixedIn(), " ")), b.GetTitle())
+			orDash(strings.Join(fixes.Fixes(), ", ")), b.GetTitle())
 	}
 	return t.Flush()
 }

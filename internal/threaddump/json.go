@@ -100,7 +100,7 @@ func parseJSON(text []byte) (*Dump, error) {
 	var read jsonDump
 	d := &Dump{listsVirtual: true}
 	err := json.NewDecoder(bytes.NewReader(text)).Decode(&read)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, follows := errors.AsType[*json.SyntaxError](err); follows || errors.Is(err, io.ErrUnexpectedEOF) {
 		if whole := completed(text); len(whole) > 0 {
 			d.EndsEarly = true
 			err = json.Unmarshal(whole, &read)

@@ -265,8 +265,8 @@ StackWord CodeMap::Returns(uint64_t fp, uint64_t from, uint64_t to) const {
 }
 
 uint64_t CodeMap::Original(const StackWord& copy, uint64_t to) {
-  // Both are 8 below a multiple of 16, as a call leaves its address (System V ABI); the copy is the first push below the
-  // alignment.
+  // Both are 8 below a multiple of 16, as a call leaves its address (System V ABI); the copy is the first push below
+  // the alignment.
   constexpr uint64_t kAligned = 32;
   constexpr uint64_t kCallAligned = 16;
   constexpr uint64_t kMostAligned = 64;

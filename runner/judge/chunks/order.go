@@ -103,11 +103,14 @@ func unordered(p, c *recording.Chunk) (what, detail string) {
 
 // anotherClock reports whether the ticks of two chunks count from times that are more than a second apart.
 func anotherClock(p, c *recording.Chunk) bool {
-	return p.TicksPerSecond > 0 && math.Abs(origin(p)-origin(c)) > 1
+	return p.TicksPerSecond > 0 && math.Abs(Origin(p)-Origin(c)) > SameClock
 }
 
-// origin is the time of a chunk's tick 0, in seconds since the epoch.
-func origin(c *recording.Chunk) float64 {
+// SameClock is how far the origins of two chunks may be apart that have one clock, in seconds.
+const SameClock = 1
+
+// Origin is the time of a chunk's tick 0, in seconds since the epoch.
+func Origin(c *recording.Chunk) float64 {
 	return float64(c.StartNanos)/float64(time.Second) - float64(c.StartTicks)/float64(c.TicksPerSecond)
 }
 
