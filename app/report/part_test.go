@@ -226,6 +226,10 @@ func TestDumpsOfOneJVM(t *testing.T) {
 	assert.Equal(t, "hang/waiting-threads", free[0].Explanation.Rule, "a lost wake-up: the carriers are free")
 	assert.Equal(t, free[0].ID, free[1].ID)
 	assert.Equal(t, "hang/waiting-threads", files(file("one-25.txt"), file("one-25.json"))[0].Explanation.Rule, "a carrier is free")
+	// The frames of a virtual thread that runs an initialiser are in one of them, who waits for it in the other.
+	initialiser := files(file("initialiser-21.txt"), file("initialiser-21.json"))
+	assert.Equal(t, "hang/class-initialiser", initialiser[0].Explanation.Rule)
+	assert.Contains(t, strings.Join(initialiser[0].Signature, " "), "VT$CI.<clinit> calling java.util.concurrent.CountDownLatch")
 	two := files(file("carriers-25.txt"), file("virtual-28.json"))
 	assert.Empty(t, two[0].Explanation.With)
 	// Two runs of one program have the same threads: their pids tell them apart.

@@ -182,6 +182,10 @@ func (t *jsonThread) thread() Thread {
 		Name: bounded(t.Name), ID: int64(t.ID), State: t.State, Virtual: t.Virtual, HeldBy: -1, mounted: t.Carrier != 0,
 	}
 	thread.Frames = t.Stack[:min(len(t.Stack), MaxFrames)]
+	for _, frame := range thread.Frames {
+		method, _, _ := strings.Cut(frame, "(")
+		thread.locks.frame(frame[strings.LastIndexByte(method, '/')+1:]) // without the module
+	}
 	for _, owned := range t.MonitorsOwned {
 		for _, object := range owned.Locks {
 			if object != "" {
@@ -237,8 +241,11 @@ func (d *Dump) Merge(other *Dump) {
 			at[i] = known
 		case mounted:
 			at[i] = carrier
-			if !d.Threads[carrier].printsMounted {
-				d.Threads[carrier].Frames = t.Frames
+			if on := &d.Threads[carrier]; !on.printsMounted {
+				on.Frames = t.Frames
+				if on.locks.initialises = t.locks.initialises; on.locks.initialises {
+					on.locks.held = append(on.locks.held, t.locks.held...)
+				}
 			}
 		// Thread.print lists all others. Up to 24, JSON does not say that a thread is virtual which has not begun.
 		case (t.Virtual || len(t.Frames) == 0 && t.State == "") && len(d.Threads) < MaxThreads:
@@ -255,6 +262,6 @@ func (d *Dump) Merge(other *Dump) {
 		}
 	}
 	d.namesCarriers, d.listsVirtual = d.namesCarriers || other.namesCarriers, d.listsVirtual || other.listsVirtual
-	d.Deadlock = d.Deadlock || d.cyclic()
+	d.linkLocks()
 	d.EndsEarly = d.EndsEarly || other.EndsEarly
 }

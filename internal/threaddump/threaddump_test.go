@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write the expected results anew")
 // samples returns dumps of JDK 8 to 28: a deadlock of two of three threads with one name, a name with a line break and idle
 // pools (deadlock-*), two deadlocks (two-*), a deadlock of monitors that JNI enters (jni-*), two initialisers that wait for
 // each other (init-*), and virtual threads that run, are pinned, wait unmounted and wait for each other (virtual-*, park-*, as
-// text and JSON; plain-*, as Thread.dump_to_file writes text), a class whose initialiser does not end (class-*) or needs a
+// text and JSON; plain-*, as Thread.dump_to_file writes text), a class whose initialiser does not end (class-*, on a virtual
+// thread initialiser-*) or needs a
 // subclass (superclass-*), all carriers of virtual threads pinned or busy (carriers-*, busy-*), one of two (one-*) and none
 // (free-*), and what the serviceability agent prints (agent-*; that of 8 is written by hand). Housekeeping threads and the heap
 // are removed.
