@@ -89,6 +89,10 @@ type Runner struct {
 	draining bool // the coordinator asked the runner to drain
 	heldBack bool // the coordinator gives it less than it has slots for
 	deferred bool // the report omitted results for their size
+
+	// Mutable, accessed by Run's goroutine only: what is done about a report that the coordinator refuses.
+	sent  []*lease // whose outcomes the last report had
+	alone bool     // an outcome is reported without others, so that it is known which one is refused
 }
 
 // New validates config and returns a Runner.
@@ -183,6 +187,8 @@ func (r *Runner) Run(ctx context.Context) error {
 		case err == nil:
 			policy.Reset()
 			admitted = true
+			r.alone = r.alone && r.deferred
+		case r.giveUp(err):
 		case isRefusal(err) && (!admitted || !isAboutTheCaller(err)):
 			return fmt.Errorf("synchronize with the coordinator: %w", err)
 		default:
@@ -198,6 +204,22 @@ func (r *Runner) Run(ctx context.Context) error {
 			return r.stop(ctx, cancelTrials)
 		}
 	}
+}
+
+// giveUp reports whether a report was refused that may be accepted without one of its outcomes. That one is given up once it was
+// reported without others: whatever a program made of its trial, it does not end the runner.
+func (r *Runner) giveUp(err error) bool {
+	if status.Code(err) != codes.InvalidArgument || len(r.sent) == 0 {
+		return false
+	}
+	if r.alone = true; len(r.sent) > 1 {
+		return true
+	}
+	l := r.sent[0]
+	r.config.Logger.WarnContext(l.trial, "the coordinator refuses the outcome of a trial, which is given up", "error", err)
+	refused := finished{lease: l, err: Permanent(fmt.Errorf("report the outcome: the coordinator refuses it: %w", err))}
+	l.result = refused.report(false)
+	return true
 }
 
 // isAboutTheCaller reports whether the coordinator refused the caller, not the call.
@@ -308,16 +330,19 @@ func (r *Runner) report() *misstepv1.SynchronizeRequest {
 		request.FreeSlots = uint32(r.config.Slots - r.running) // bounded by slots
 	}
 	size := 0
-	r.deferred = false
+	r.deferred, r.sent = false, nil
 	for _, l := range r.leases() {
 		held := l.running()
 		if l.result != nil {
 			n := proto.Size(l.result)
-			if size > 0 && size+n > maxReport {
+			if size > 0 && (r.alone || size+n > maxReport) {
 				r.deferred = true
 			} else {
 				size += n
 				held = l.result
+				if held.GetOutcome() != nil {
+					r.sent = append(r.sent, l)
+				}
 			}
 		}
 		request.Held = append(request.Held, held)

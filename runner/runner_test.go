@@ -413,6 +413,38 @@ func TestRefusalEndsTheRunner(t *testing.T) {
 	require.Error(t, a.ctx.Err(), "its trial is cancelled")
 }
 
+// An outcome that the coordinator refuses is given up, and only that one.
+func TestARefusedOutcomeIsGivenUp(t *testing.T) {
+	b := start(t, 2)
+	b.call().reply("a", "b")
+	one, two := b.trial(), b.trial()
+	b.sleep()
+	one.end <- clean()
+	b.call().reply("a", "b") // it recorded nothing yet
+	b.sleep()
+	two.end <- clean()
+	c := b.call()
+	require.Equal(t, "a=clean b=clean free=2", c.held())
+	c.fail(codes.InvalidArgument)
+	b.sleep().fire <- time.Time{}
+	c = b.call()
+	require.Equal(t, "a=clean b=running free=2", c.held(), "one of them may be accepted")
+	c.fail(codes.InvalidArgument)
+	c = b.call() // at once: the other outcome waits
+	require.Equal(t, "a=failed! b=running free=2", c.held())
+	require.Contains(t, c.request.GetHeld()[0].GetFailure().GetMessage(), "the coordinator refuses it: ")
+	c.reply("b")
+	c = b.call()
+	require.Equal(t, "b=clean free=2", c.held())
+	c.reply("d")
+	b.trial()
+	b.sleep().fire <- time.Time{}
+	c = b.call()
+	require.Equal(t, "d=running free=1", c.held())
+	c.fail(codes.InvalidArgument)
+	require.ErrorContains(t, b.end(), "synchronize with the coordinator", "there is no outcome to give up")
+}
+
 // A token that expires, or is replaced by another one, does not end what runs; one that was never valid ends the runner at once.
 func TestACredentialThatEndedIsWaitedFor(t *testing.T) {
 	b := start(t, 1)
