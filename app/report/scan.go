@@ -244,7 +244,7 @@ func (s *scanner) begins(line []byte) (f form, before []byte) {
 	if at := bytes.Index(line, dumpHead); at >= 0 && dumpHeadRE.Match(line[at:]) {
 		return printed, line[:at]
 	}
-	if s.now.form != dumped {
+	if s.now.form == unspecified || s.now.form == printed || s.part {
 		if before, ok := s.beginsDumped(line); ok {
 			return dumped, before
 		}
@@ -292,13 +292,19 @@ func (s *scanner) beginsDumped(line []byte) (before []byte, ok bool) {
 	return m[1], s.prefix == nil && versionRE.Match(p.cut(s.recent[0]))
 }
 
-// pidRE matches the line with which jcmd begins what a JVM answers, and the first one of Thread.dump_to_file's text.
-var pidRE = regexp.MustCompile(`^(\d+):?$`)
+var (
+	// answerRE matches the line with which jcmd begins what a JVM answers, firstRE the first one of Thread.dump_to_file's text.
+	answerRE = regexp.MustCompile(`^(\d+):$`)
+	firstRE  = regexp.MustCompile(`^(\d+)$`)
+)
 
 // pid returns the pid above the beginning of a dump: above its time, and in text of Thread.dump_to_file above its version as well.
 func (s *scanner) pid(f form) string {
-	above := map[form]int{printed: 1, dumped: 2}[f]
-	if m := pidRE.FindSubmatch(s.prefix.cut(s.recent[above])); f != errorFile && m != nil {
+	re, above := answerRE, 1
+	if f == dumped {
+		re, above = firstRE, 2
+	}
+	if m := re.FindSubmatch(s.prefix.cut(s.recent[above])); f != errorFile && m != nil {
 		return string(m[1])
 	}
 	return ""
