@@ -11,6 +11,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
 	"misstep/runner/recording"
 )
 
@@ -43,15 +46,23 @@ func (p *profiles) readForeign(ctx context.Context, in *input) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read the profile: %w", err)
 	}
-	if isText(head[:n]) {
+	switch {
+	case isUTF16(head[:n]):
+		err = p.readCollapsed(ctx, transform.NewReader(file, unicode.BOMOverride(transform.Nop)))
+	case isText(head[:n]):
 		err = p.readCollapsed(ctx, file)
-	} else {
+	default:
 		err = p.readPprof(file)
 	}
 	if err == nil {
 		err = in.cut
 	}
 	return err
+}
+
+// isUTF16 reports whether a file begins with the mark of UTF-16, as PowerShell writes what a command prints.
+func isUTF16(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff"))
 }
 
 // isText reports whether the first bytes of a file are text, in which the last character may be cut off.

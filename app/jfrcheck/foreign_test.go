@@ -57,7 +57,11 @@ func TestFormsAreEqual(t *testing.T) {
 		"a/B.main;java/lang/String.indexOf_[1] 400\n\n"))
 	dots := file(t, "b.txt", []byte("a.B.main;a.B::work 600\r\na.B.main(String[]);java.lang.String.indexOf(int, int) 400"))
 	packed := file(t, "c.pb.gz", pprofOf(t, map[string]int64{"a.B.main;a.B.work": 600, "a.B.main;java.lang.String.indexOf": 400}))
-	for _, other := range []string{dots, packed} {
+	wide := []byte{0xff, 0xfe}
+	for _, r := range "a.B.main;a.B.work 600\r\na.B.main;java.lang.String.indexOf 400\r\n" {
+		wide = append(wide, byte(r), 0) // as PowerShell writes
+	}
+	for _, other := range []string{dots, packed, file(t, "d.txt", wide)} {
 		d, err := differ(t, text, other)
 		require.NoError(t, err)
 		assert.True(t, d.Equal(), "%+v", d.Changes)
