@@ -144,11 +144,11 @@ func damageOf(path string, problems []recording.Problem, starts []int64, short i
 	return d, nil
 }
 
-// joinedAt is the offset of the first chunk that begins inside of one that was read, or of which nothing could be read; 0 for none.
+// joinedAt is the offset of the first chunk that begins inside of one, by the sizes in their headers; 0 for none.
 func joinedAt(heads []recording.Head, starts []int64, size int64) int64 {
 	var inside recording.Head
 	for _, h := range heads {
-		if h.Offset == 0 || slices.Contains(starts, h.Offset) {
+		if h.Offset == 0 || slices.Contains(starts, h.Offset) || h.Offset == inside.Offset+inside.Bytes {
 			inside = h
 			continue
 		}
