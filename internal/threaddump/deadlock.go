@@ -109,7 +109,6 @@ func (s *deadlockSection) list(d *Dump) {
 	for _, t := range d.Threads {
 		names[t.Name] = true
 	}
-	d.EndsEarly = d.EndsEarly || s.active && len(d.Threads) > 0
 	for _, cycle := range s.cycles {
 		for _, listed := range cycle {
 			if names[listed.name] {
@@ -139,9 +138,13 @@ func (d *deadlocked) wait(line string) {
 	}
 }
 
-// resolve finds the listed threads among those of the dump and says whom they wait for.
-func (s *deadlockSection) resolve(d *Dump) {
-	s.list(d)
+// resolve finds the listed threads among those of the dump and says whom they wait for. first says that the section came before
+// the threads.
+func (s *deadlockSection) resolve(d *Dump, first bool) {
+	d.EndsEarly = d.EndsEarly || s.active && len(d.Threads) > 0
+	if first || len(d.Threads) == 0 {
+		s.list(d)
+	}
 	byName := map[string][]int{}
 	for i, t := range d.Threads {
 		byName[t.Name] = append(byName[t.Name], i)

@@ -75,7 +75,7 @@ func parseText(text []byte) (*Dump, error) {
 	if !p.agents {
 		p.cut()
 	}
-	p.section.resolve(p.dump)
+	p.section.resolve(p.dump, p.agents)
 	for i := range p.dump.Threads {
 		p.dump.Threads[i].ownFrames()
 	}
