@@ -54,6 +54,7 @@ type codeEdges struct {
 	otherBuild bool
 	missing    map[string]bool
 	traced     tracing
+	traces     bool // there are events of instrumented methods
 	// otherJDK is the JVM of this recording, where it is not of the given JDK's version.
 	otherJDK string
 	jdk      string // its folder
@@ -111,6 +112,7 @@ func (c *codeEdges) Visit(r recording.Record) error {
 		c.traced.setting(r)
 		c.version(jvmVersion(r))
 	case *recording.Event:
+		c.traces = c.traces || traces(r.Type)
 		if r.Stack == nil || c.seen[r.Stack] {
 			break
 		}

@@ -31,7 +31,8 @@ type place struct {
 // otherClass reports whether a method may have run with other instructions than those of its class file.
 func (c *codeEdges) otherClass(class, method string) bool {
 	return c.otherBuild || c.places[code{class, ""}].differs(classDiffers) ||
-		c.places[code{class, method}].differs(methodDiffers) || c.traced.has(class, method)
+		c.places[code{class, method}].differs(methodDiffers) || c.traced.has(class, method) ||
+		c.traces && len(c.traced) == 0 // the recorder lost the filters: any method may be instrumented
 }
 
 // settle finds the classes whose files are not those that ran, in whole or in a method, once all lines were compared. Where they

@@ -10,11 +10,14 @@ import (
 // what runs is not what the class files have, even where the lines are.
 type tracing map[string]bool
 
+// traces reports whether events of a type come from methods that JFR instruments.
+func traces(event string) bool { return event == "jdk.MethodTrace" || event == "jdk.MethodTiming" }
+
 // mostFilters are kept.
 const mostFilters = 1024
 
 func (t tracing) setting(s *recording.Setting) {
-	if s.Type != "jdk.MethodTrace" && s.Type != "jdk.MethodTiming" || s.Name != "filter" {
+	if !traces(s.Type) || s.Name != "filter" {
 		return
 	}
 	for filter := range strings.SplitSeq(s.Value, ";") {

@@ -42,3 +42,16 @@ func TestEdgesOfTracedMethods(t *testing.T) {
 	assert.EqualValues(t, 1, c.Void[otherFile])
 	assert.False(t, r.Fails(TouchesBookkeeping))
 }
+
+// Where the recorder lost the filters, events of traced methods say that there were any.
+func TestEdgesOfTracedMethodsWithoutFilters(t *testing.T) {
+	jdk := testenv.Catalogued(t, "jdk17").Path
+	_, bad, _ := realCall(t, jdk)
+	traced := event(1, bad)
+	traced.Type = "jdk.MethodTrace"
+	c := checkOf(t, run(t, Options{JDK: jdk}, chunk(0), event(0, bad), traced), recipe.EventEdges)
+	assert.Zero(t, c.Wrong)
+	assert.EqualValues(t, 2, c.Void[otherFile])
+	c = checkOf(t, run(t, Options{JDK: jdk}, chunk(0), event(0, bad), event(1, bad)), recipe.EventEdges)
+	assert.EqualValues(t, 2, c.Wrong)
+}
