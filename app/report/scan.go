@@ -99,7 +99,7 @@ const peeked = 4 << 10
 // isJSON reports whether an input begins as a thread dump in JSON does (com.sun.management's HotSpotDiagnosticMXBean.dumpThreads).
 func isJSON(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
-	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"threadDump"`))
+	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, jsonMark)
 }
 
 // whole takes the input for one section, but what follows its value, if anything does.
@@ -301,10 +301,13 @@ var (
 // pid returns the pid above the beginning of a dump: above its time, and in text of Thread.dump_to_file above its version as well.
 func (s *scanner) pid(f form) string {
 	re, above := answerRE, 1
-	if f == dumped {
+	switch f {
+	case errorFile:
+		return ""
+	case dumped:
 		re, above = firstRE, 2
 	}
-	if m := re.FindSubmatch(s.prefix.cut(s.recent[above])); f != errorFile && m != nil {
+	if m := re.FindSubmatch(s.prefix.cut(s.recent[above])); m != nil {
 		return string(m[1])
 	}
 	return ""

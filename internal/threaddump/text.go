@@ -71,8 +71,8 @@ func parseText(text []byte) (*Dump, error) {
 		p = before
 	}
 	p.titled = titled
-	p.dump.EndsEarly = titled && !p.ended && !p.agents
 	if !p.agents {
+		p.dump.EndsEarly = titled && !p.ended
 		p.cut()
 	}
 	p.section.resolve(p.dump, p.agents)
